@@ -1,4 +1,4 @@
-"""The reminder: warns of holds that will soon expire although nobody has claimed them."""
+"""The reminder: warns of holds with unclaimed slots that will soon expire."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 
 _PASS_EVERY_S = 30.0
-"""How often all are looked at: much more often than people want to be warned before."""
+"""Most seconds between two passes over all reservations."""
 
 _OF_LIFE = 0.5
-"""What lives shorter is warned of once so much of its life is over: else it would be at once."""
+"""Share of a lifetime that may be left at a warning; else short holds would warn at once."""
 
 
 @dataclass(eq=False, repr=False)
 class ExpiryWarnings:
-    """Warns of holds that end soon, once for each: they expire, or are released as idle.
+    """Warns once of each hold that will soon expire, or be released as idle.
 
     Attributes:
-        before_s: how long before its expiry, 0 for never.
-        clock: unix seconds.
-        warn: called with each, a message, and since when no pod has used it if it ends because of
-            that; 0 if it expires.
-        expiring: the reservations that expire soon, as of the last pass, by their edition.
+        before_s: seconds between the warning and the end; 0 for no warnings.
+        clock: returns unix seconds.
+        warn: called with the reservation, a message, and the start of its idle time in unix seconds
+            if it ends because of that; 0 if it expires.
+        expiring: the editions of the reservations that end soon, as of the last pass.
     """
 
     before_s: float
@@ -47,7 +47,7 @@ class ExpiryWarnings:
             await asyncio.sleep(min(_PASS_EVERY_S, max(1.0, often_s)))
 
     async def look(self, ledger: LedgerView, pacer: Pacer) -> None:
-        """Look at all reservations once."""
+        """Check all reservations once."""
         expiring = set[str]()
         for ref in ledger.refs() if self.before_s > 0 else ():
             now = self.clock()
@@ -57,7 +57,7 @@ class ExpiryWarnings:
                 since = idle_since = ledger.idle_since(ref)
             is_active = ledger.phase(ref) is Phase.ACTIVE
             if is_active and reservation and not idle_since and reservation.recurs:
-                is_active = False  # It recurs, and need not live longer.
+                is_active = False  # An occurrence ends as scheduled.
             if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
                 expiring.add(reservation.edition)
                 if reservation.edition not in self.expiring:

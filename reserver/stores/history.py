@@ -1,11 +1,11 @@
-"""Reads at start what happened before, as far back as the API server remembers.
+"""Reads past events at the start, as far back as the API server keeps them.
 
-A Reserver that was killed may have left an entry whose owner claimed it and is deleted by now. No
-list shows that, nor which entry was written first.
+A killed Reserver may have left an entry whose owner claimed it and was deleted since. No list shows
+this claim, nor the order in which entries were written.
 The API server's watch caches do, for a minute and more (`eventFreshDuration` in apiserver's
 pkg/storage/cacher/watch_cache.go), unless it was restarted meanwhile.
 
-What is not known holds.
+An entry whose past is unknown keeps its hold.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from reserver.stores.codec.recovery import BOUND, PodPast, StorePast
 log = structlog.get_logger(__name__)
 
 _FARTHEST = 50_000
-"""How many resourceVersions to look back at most: over a minute of 5,000 nodes' heartbeats."""
+"""Most resourceVersions to look back: over a minute of the heartbeats of 5,000 nodes."""
 
 _YOUNG = 50
-"""A cluster with fewer resourceVersions is new, and has no past that is worth a watch."""
+"""A cluster with at most this resourceVersion is new, so its past is not read."""
 
 _ENDLESS = 2**63
 _MOST_TRIES = 7
 
 
 class HistoryConsumer(Protocol):
-    """Receives events of the past."""
+    """A receiver of past events."""
 
     def take(self, event: WatchEvent) -> None:
-        """Take the next event; raises InvalidInput if it is malformed."""
+        """Process the next event; raise InvalidInput if it is malformed."""
 
 
 class _Selected(NamedTuple):
-    """Some of a collection."""
+    """A part of a collection."""
 
     path: str
     selector: Mapping[str, str]
 
 
 class OptionalCollection(WatchedCollection, Protocol):
-    """A collection that the API server may not know."""
+    """A collection that the API server may not serve."""
 
     @property
     def absent(self) -> bool:
-        """Whether it does not know it."""
+        """Whether the API server does not serve the collection."""
 
 
 class HistoryReader:
-    """Reads what happened before the watches began, for a ledger's `past`."""
+    """Reads the events before the start of the watches, for a ledger's `past`."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class HistoryReader:
         stores: Sequence[OptionalCollection],
         home: str,
     ) -> None:
-        """Read through a client; `home` is the namespace of `read_object`."""
+        """Read through a client; `home` is Reserver's own namespace."""
         self._client = client
         self._past = past
         self._bound = _Selected(pods.path, {**pods.selector, "fieldSelector": BOUND})
@@ -80,9 +80,9 @@ class HistoryReader:
         self._home = home
 
     async def read(self) -> None:
-        """Let the ledger know of the past; all has been listed, and what was recorded is recalled.
+        """Read the past into the ledger, after all lists and after `Statuses.recall`.
 
-        What cannot be read stays unknown, and a line in the log says so.
+        A part that cannot be read stays unknown, and is logged.
         """
         bindings = PodPast()
         reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
@@ -106,7 +106,7 @@ class HistoryReader:
         log.info("history read", resource_versions_back=reached, unsure=len(unsure))
 
     async def _date_entries(self, store: OptionalCollection, since: int) -> None:
-        """Let the ledger know when entries were written, if after a resourceVersion."""
+        """Pass the times of writes after a resourceVersion to the ledger."""
         dates = StorePast(self._home)
         if await _patiently(store, lambda: self._read_entries(store, since, dates)):
             pacer = Pacer()
@@ -118,10 +118,10 @@ class HistoryReader:
     async def _read_entries(
         self, store: OptionalCollection, since: int, consumer: StorePast
     ) -> int:
-        """Read a store as of a resourceVersion, and what was written after it.
+        """Read a store at a resourceVersion, and its changes since.
 
-        If etcd has forgotten how all stood then (it is compacted every five minutes), the events
-        before tell of some of it.
+        If etcd has compacted that resourceVersion (it does so every five minutes), read the events
+        that the watch cache still has.
         """
         try:
             async for item in self._listed(store, since):
@@ -134,11 +134,11 @@ class HistoryReader:
         return now - since if await self._reach(store, since, now, consumer) else 0
 
     async def _listed(self, store: OptionalCollection, at: int) -> AsyncIterator[msgspec.Raw]:
-        """Yield a store as of a resourceVersion, page by page.
+        """Yield the objects of a store at a resourceVersion, page by page.
 
         Raises:
-            ApiError: the API server refused, or did not answer; 410 if it does not remember that.
-            InvalidInput: it answered with something else.
+            ApiError: the API server refused, or did not answer; 410 if the version is compacted.
+            InvalidInput: the answer is malformed.
         """
         pacer, pages = Pacer(), Pages(self._client, store.path)
         params = {"resourceVersion": str(at), "resourceVersionMatch": "Exact"}
@@ -151,11 +151,11 @@ class HistoryReader:
             params = {"continue": token} if token else {}
 
     async def _read(self, collection: WatchedCollection, consumer: HistoryConsumer) -> int:
-        """Read the past of a collection; return how many resourceVersions it reaches back.
+        """Read the past of a collection; return the number of resourceVersions read back.
 
         Raises:
             ApiError: the API server refused, or did not answer.
-            InvalidInput: it answered with something else.
+            InvalidInput: the answer is malformed.
         """
         now = await latest(self._client, collection)
         back = min(_FARTHEST, now - 1) if now > _YOUNG else 0
@@ -168,11 +168,11 @@ class HistoryReader:
     async def _reach(
         self, collection: WatchedCollection, since: int, until: int, consumer: HistoryConsumer
     ) -> bool:
-        """Read what has changed between two resourceVersions; False if that is not remembered.
+        """Read the changes between two resourceVersions; return False if `since` is compacted.
 
         Raises:
             ApiError: the API server refused, or did not answer.
-            InvalidInput: it answered with something else.
+            InvalidInput: the answer is malformed.
         """
         try:
             async for _, event in changes(self._client, collection, since, until):
@@ -185,13 +185,13 @@ class HistoryReader:
 
 
 def _take(consumer: HistoryConsumer, event: WatchEvent) -> None:
-    """Pass an event to a consumer; the watch itself reports objects that cannot be read."""
+    """Pass an event to a consumer; the regular watch reports malformed objects."""
     with quarantined("history", "an event"), suppress(InvalidInput):
         consumer.take(event)
 
 
 async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable[int]]) -> int:
-    """Return what `reading` returns; start over while the API server is away; 0 if it fails."""
+    """Return the result of `read`, repeated while the API server is away; 0 if it fails."""
     backoff = Backoff(0.4, 5.0)
     for _ in range(_MOST_TRIES):
         why, is_definite = "a fault", True

@@ -1,4 +1,4 @@
-"""The accounts of this process: counts what reservations hold, and keeps it for a restart."""
+"""Counts the amounts that reservations hold over time, and keeps them in a ConfigMap."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ log = structlog.get_logger(__name__)
 
 NAME = "reserver-accounts"
 LABEL = "reserver.io/accounts"
-"""On the ConfigMap of the accounts."""
+"""The label of the ConfigMap of the accounts."""
 
 _LOOKS = 5
-"""So many looks are written at once: a restart loses what has changed since."""
+"""Passes between two writes: a restart loses the details since the last write."""
 
 LOOK_EVERY_S = 60.0
-"""How often all reservations are looked at, in seconds."""
+"""Seconds between two passes over all reservations."""
 
 _MOST_NAMESPACES = 50
-"""How many namespaces have sums of their own for metrics; the others are one."""
+"""Most namespaces with metrics of their own; further namespaces share one."""
 
 _SUMMED = ("cpu", "memory")
 
 
 class HoldAccounts:
-    """Counts the amounts that reservations hold between two looks, also if they end between.
+    """Counts the amounts that reservations hold, including those that end between two passes.
 
     Attributes:
-        counted_until: until when earlier processes have counted, in unix seconds.
-        least_use: the share of a hold below which its use in a day is low.
-        seconds: amounts times seconds that this process has counted, by namespace and resource.
+        counted_until: the end of the counts of earlier processes, in unix seconds.
+        least_use: the share of a hold below which its daily use is low.
+        seconds: amounts times seconds counted by this process, by namespace and resource.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class HoldAccounts:
         least_use: float,
         notice: Callable[[Reservation, str], None],
     ) -> None:
-        """Begin empty.
+        """Create empty accounts.
 
         Args:
-            clock: gives unix seconds.
-            least_use: see above; 0 for no notices.
-            notice: is called with each reservation of low use, once a day.
+            clock: returns unix seconds.
+            least_use: the share as above; 0 for no notices.
+            notice: called with each reservation of low use and a message, once a day.
         """
         self.accounts = Accounts()
         self.counted_until = clock()
@@ -82,14 +82,14 @@ class HoldAccounts:
         self._meters: dict[str, HoldMeter] = {}
 
     def resume(self, accounts: Accounts, until: float) -> None:
-        """Take what earlier processes have counted; a day without a process is counted at most."""
+        """Add the counts of earlier processes; a gap after `until` counts up to one day."""
         for key, uses in self.accounts:
             accounts.put(key, uses)
         self.accounts = accounts
         self.counted_until = max(min(until, self._clock()), self._clock() - DAY_S)
 
     async def look(self, ledger: LedgerView, pacer: Pacer) -> None:
-        """Count what all reservations have held since the last look."""
+        """Count the holds of all reservations since the last pass."""
         seen = set[str]()
         for ref in ledger.refs():
             reservation = ledger.get(ref)
@@ -102,7 +102,7 @@ class HoldAccounts:
             self._advance(self._meters.pop(identity), self._clock(), NOTHING)
 
     def ended(self, ending: Ending) -> None:
-        """Count what a reservation that is over has held since the last look."""
+        """Count the hold of an ended reservation since the last pass."""
         reservation = ending.reservation
         end = min(ending.at, reservation.expires_at or ending.at)
         meter = self._meters.get(reservation.identity)
@@ -110,13 +110,13 @@ class HoldAccounts:
             self._advance(meter, max(meter.at, end), NOTHING)
             return
         begin = self._begin(reservation, ending.since)
-        if reservation.parts and 0 < end - begin < 2 * LOOK_EVERY_S:  # Else a look has seen it.
+        if reservation.parts and 0 < end - begin < 2 * LOOK_EVERY_S:  # Else a pass has counted it.
             amounts = reservation.resources.items()
             uses = {name: HoldUse(slot * reservation.slots) for name, slot in amounts}
             self._advance(_meter(reservation, uses, begin, None), end, NOTHING)
 
     def low_use(self) -> Counter[str]:
-        """Return how many reservations had low use on their last day, by namespace."""
+        """Return the number of reservations with low use on their last day, by namespace."""
         return Counter(meter.namespace for meter in self._meters.values() if meter.is_low)
 
     def _look_at(self, ref: Ref, reservation: Reservation, ledger: LedgerView) -> None:
@@ -173,18 +173,18 @@ def _message(share: float, least: float) -> str:
 
 
 class AccountWriter:
-    """Keeps the ConfigMap of the accounts.
+    """Writes the ConfigMap of the accounts.
 
     Attributes:
-        held: what is counted.
-        prices: what an hour of a resource costs.
-        writes: how many writes were made.
+        held: the accounts to write.
+        prices: the hourly prices of resources.
+        writes: the number of writes made.
     """
 
     def __init__(
         self, client: ApiClient, namespace: str, held: HoldAccounts, clock: Callable[[], float]
     ) -> None:
-        """Write into a ConfigMap of a namespace; `clock` gives unix seconds."""
+        """Write into a ConfigMap of a namespace; `clock` returns unix seconds."""
         self.held = held
         self.prices = Prices()
         self.writes = 0
@@ -196,18 +196,18 @@ class AccountWriter:
         self._problem = ""
 
     async def run(self, ledger: LedgerView) -> None:
-        """Read what was counted before; then count and write, until cancelled."""
+        """Read the former accounts; then count and write until cancelled."""
         await self.read()
         for looks in count(1):
             with quarantined("pass", "accounts"):
                 await self.held.look(ledger, Pacer())
-            if looks % _LOOKS == 0:  # At once: what is written is counted until then.
+            if looks % _LOOKS == 0:  # Right after a pass, so that the accounts are up to date.
                 with quarantined("pass", "accounts"):
                     await self.write()
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def read(self) -> None:
-        """Take what was counted before; nothing is written until that is known."""
+        """Read the former accounts, with retries: writing without them would lose them."""
         backoff = Backoff(1.0, LOOK_EVERY_S)
         data: Mapping[str, str] = {}
         while True:
@@ -219,7 +219,7 @@ class AccountWriter:
                 self._failed("accounts cannot be read", exc)
                 await backoff.sleep()
                 continue
-            with suppress(InvalidInput):  # Else it is not written by us, and replaced.
+            with suppress(InvalidInput):  # Not written by Reserver, and replaced.
                 data = decode(ConfigMapObject, raw).data or {}
             break
         accounts, until = await Pacer().run(account_codec.read(data))
@@ -227,7 +227,7 @@ class AccountWriter:
         self.held.resume(accounts, until or self._clock())
 
     async def write(self) -> None:
-        """Write what has changed."""
+        """Write the changed weeks."""
         until = self._clock()
         data = await Pacer().run(account_codec.write(self.held.accounts, until))
         changes: dict[str, str | None] = {

@@ -1,8 +1,8 @@
-"""Moves reservations from one store to the other; the hold stays in force all the time.
+"""Moves reservations from one store to the other, while their holds stay in force.
 
-Each is written at its new ref first; once Reserver acknowledges it there it is removed from the
-old one, with a precondition. Between the two it is one reservation at two refs (docs/adr/0009).
-If it is interrupted, both stay; running it again continues.
+Each reservation is written at its new ref first; once Reserver has acknowledged the new entry, the
+old entry is removed with a precondition. Meanwhile both are one reservation (docs/adr/0009).
+After an interruption both entries stay; running the migration again continues.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_TRIES = 20
 
 
 class Moved(NamedTuple):
-    """The result for one reservation; `problem` is empty if it was moved."""
+    """The result for one reservation; `problem` is empty on success."""
 
     source: str
     destination: str
@@ -38,7 +38,7 @@ class Moved(NamedTuple):
 
 
 class NotMoved(Exception):
-    """A reservation stays where it is, or at both refs, for a reason."""
+    """A reservation was not moved: it stays at its old ref or at both refs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Migration:
     """Moves reservations from one store to the other.
 
     Attributes:
-        clock: unix seconds.
-        home: Reserver's own namespace, whose Reservations may have owners anywhere.
-        patience_s: how long to wait until Reserver acknowledges one, in seconds.
+        clock: returns unix seconds.
+        home: Reserver's own namespace, whose Reservations may have owners in any namespace.
+        patience_s: timeout for the acknowledgement of a reservation, in seconds.
     """
 
     client: ApiClient
@@ -57,7 +57,7 @@ class Migration:
     patience_s: float
 
     async def to_objects(self, store: tuple[str, str], namespace: str) -> AsyncIterator[Moved]:
-        """Move the entries of a ConfigMap into Reservations of a namespace; yield each.
+        """Move the entries of a ConfigMap into Reservations of a namespace; yield each result.
 
         Raises:
             ApiError: the ConfigMap cannot be read.
@@ -71,20 +71,20 @@ class Migration:
             for reservation in entries.reservations:
                 ref = Ref.of_object(namespace, rewrite.name_for(reservation))
                 work = self._to_object(reservation, text, ref, stamped=not entries.unstamped)
-                yield await _told(reservation.ref, ref, work)
+                yield await _result(reservation.ref, ref, work)
 
     async def to_configmap(self, namespace: str, store: tuple[str, str]) -> AsyncIterator[Moved]:
-        """Move the Reservations of a namespace into a ConfigMap; yield each.
+        """Move the Reservations of a namespace into a ConfigMap; yield each result.
 
         Raises:
-            ApiError: the Reservations cannot be listed, or there is no such ConfigMap.
+            ApiError: the Reservations cannot be listed, or the ConfigMap is absent.
         """
         await self._configmap(*store)
         listed = await self.client.get(collection(namespace))
         for raw in decode(ObjectList, listed).items or ():
             item = decode(ReservationObject, raw)
             ref = Ref(*store, item.ref.key)
-            yield await _told(item.ref, ref, self._to_key(item, ref))
+            yield await _result(item.ref, ref, self._to_key(item, ref))
 
     async def _to_object(
         self, reservation: Reservation, text: str, ref: Ref, *, stamped: bool
@@ -106,7 +106,7 @@ class Migration:
     async def _object_holds(self, ref: Ref, reservation: Reservation) -> bool:
         item = await self._object(ref)
         if item is None:
-            return True  # Acknowledged and, by now, over.
+            return True  # Acknowledged, and ended since.
         entries = read_object(item, self.clock(), self.home)
         _check(entries, reservation, ref)
         said = item.said()
@@ -147,7 +147,7 @@ class Migration:
             data = (await self._configmap(ref.namespace, ref.configmap)).data or {}
             if ref.key in data:
                 _check(read_key(ref, data[ref.key], self.clock()), reservation, ref)
-                return  # Begun before.
+                return  # Written by an earlier run.
             patch = entry_edits.insertion({ref.key: text}, into_empty=not data)
             where = f"/api/v1/namespaces/{ref.namespace}/configmaps/{ref.configmap}"
             try:
@@ -162,7 +162,7 @@ class Migration:
     async def _key_holds(self, ref: Ref, reservation: Reservation) -> bool:
         data = (await self._configmap(ref.namespace, ref.configmap)).data or {}
         if ref.key not in data:
-            return True  # Acknowledged and, by now, over.
+            return True  # Acknowledged, and ended since.
         try:
             name = companion_codec.companion_name(ref.configmap)
             said = (await self._configmap(ref.namespace, name)).data or {}
@@ -217,7 +217,7 @@ def _check(entries: Entries, reservation: Reservation, ref: Ref) -> None:
         raise NotMoved(f"{ref} is another reservation")
 
 
-async def _told(source: Ref, destination: Ref, work: Awaitable[None]) -> Moved:
+async def _result(source: Ref, destination: Ref, work: Awaitable[None]) -> Moved:
     try:
         await work
     except (ApiError, InvalidInput, NotMoved) as exc:

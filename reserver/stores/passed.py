@@ -1,4 +1,4 @@
-"""Occurrences that ended while no Reserver ran: what their last status says becomes history."""
+"""Derives the endings of occurrences that ended while no Reserver ran from their last status."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _OUTCOMES: dict[str, Outcome] = {
     Phase.ACTIVE: Outcome.EXPIRED,
     Phase.FAILED: Outcome.EXPIRED,
     Phase.CLAIMED: Outcome.CLAIMED,
-    Phase.EXPIRED: Outcome.IDLE,  # Said before its end.
+    Phase.EXPIRED: Outcome.IDLE,  # Written before its end, so it was released as idle.
 }
-"""Of an occurrence that held when its status was written."""
+"""The outcome by last phase, for phases of an occurrence that began."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastSaid:
-    """The last status of an occurrence, as an earlier process wrote it.
+    """The last status of an occurrence, written by an earlier process.
 
     Attributes:
-        occurrence: which one.
-        phase: as it is written.
-        claims: the slots that were claimed, as far as it says.
+        occurrence: its start and end.
+        phase: the phase in the status.
+        claims: the claimed slots in the status.
     """
 
     occurrence: Occurrence
@@ -35,11 +35,11 @@ class LastSaid:
 
 
 def ending_of(reservation: Reservation, said: LastSaid, now: float) -> Ending | None:
-    """Return the outcome of the occurrence of a status, if it held and is over at `now`.
+    """Return the ending of the occurrence of a status; None if it did not hold, or has not ended.
 
     Args:
-        reservation: as it is now, with the occurrence of now.
-        said: the status.
+        reservation: the reservation with its present occurrence.
+        said: the last status.
         now: unix seconds.
     """
     recurrence, (start, end) = reservation.recurrence, said.occurrence
@@ -47,7 +47,7 @@ def ending_of(reservation: Reservation, said: LastSaid, now: float) -> Ending | 
     if recurrence is None or outcome is None or not start < end <= now:
         return None
     if reservation.occurrence is not None and reservation.occurrence <= start:
-        return None  # It is under way, or the clock was set back.
+        return None  # It has not ended, or the clock was set back.
     begin = start - recurrence.lead
     before = replace(reservation, starts_at=begin, expires_at=end, occurrence=start)
     return Ending(before, outcome, end, max(begin, reservation.created_at), said.claims)

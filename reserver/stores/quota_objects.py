@@ -1,4 +1,4 @@
-"""ReservationQuotas: read into the ledger, which admits by them, and their status written."""
+"""Reads ReservationQuotas into the ledger, admits waiting reservations, and writes their status."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from reserver.stores.codec.quota_codec import (
 log = structlog.get_logger(__name__)
 
 PASS_EVERY_S = 1.0
-"""How long a change of what is used waits at most before it is written, in seconds."""
+"""Seconds in which changes of the usage are collected into one write."""
 
 _AT_ONCE = 4
-"""How many namespaces' statuses are written at once."""
+"""Most namespaces whose statuses are written concurrently."""
 
 Name = tuple[str, str]
 """Namespace and name of a quota."""
@@ -41,7 +41,7 @@ Name = tuple[str, str]
 
 @dataclass(slots=True)
 class _Known:
-    """A ReservationQuota as it was last read."""
+    """A ReservationQuota, as last read."""
 
     metadata: Metadata
     spec: bytes
@@ -50,19 +50,19 @@ class _Known:
 
 
 class QuotaCache:
-    """All ReservationQuotas as the watch has shown them.
+    """All ReservationQuotas, as shown by the watch.
 
-    One that cannot be read has no effect: the default applies, unless there is another one.
+    An invalid quota has no effect: other quotas of its namespace apply, or else the default.
     """
 
     def __init__(self, ledger: Ledger, report: Callable[[Metadata, InvalidInput], None]) -> None:
-        """Keep a ledger up to date; `report` is called with each quota that cannot be read."""
+        """Keep a ledger up to date; `report` is called with each invalid quota."""
         self._ledger = ledger
         self._report = report
         self._known: dict[str, dict[str, _Known]] = {}
 
     def put(self, item: QuotaObject) -> None:
-        """Take a quota as it is now."""
+        """Process the present quota."""
         metadata = item.metadata
         here = self._known.setdefault(metadata.namespace, {})
         before = here.get(metadata.name)
@@ -78,7 +78,7 @@ class QuotaCache:
         self._limit(metadata.namespace)
 
     def drop(self, name: Name) -> None:
-        """Forget a quota that is gone."""
+        """Drop a deleted quota."""
         namespace, own = name
         if self._known.get(namespace, {}).pop(own, None) is not None:
             self._limit(namespace)
@@ -86,7 +86,7 @@ class QuotaCache:
                 del self._known[namespace]
 
     def names(self) -> tuple[Name, ...]:
-        """Return namespace and name of the quotas that are known."""
+        """Return namespace and name of the cached quotas."""
         return tuple((namespace, name) for namespace, here in self._known.items() for name in here)
 
     def due(self, namespace: str) -> Iterator[tuple[Metadata, StatusPatch]]:
@@ -105,16 +105,16 @@ class QuotaCache:
 
 
 class QuotaWriter:
-    """Admits reservations that the ledger left for later, and writes what is used.
+    """Admits reservations that wait for their quota, and writes the usage of quotas.
 
     Attributes:
-        unsettled: the namespaces whose quotas may let more in, or less.
-        unwritten: the namespaces in which something else may be used than was said.
-        writes: how many statuses were written.
+        unsettled: the namespaces whose quotas may admit more reservations, or fewer.
+        unwritten: the namespaces whose usage may differ from the status.
+        writes: the number of statuses written.
     """
 
     def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
-        """Write through a client; `clock` gives unix seconds."""
+        """Write through a client; `clock` returns unix seconds."""
         self._client = client
         self._clock = clock
         self.unsettled = WorkQueue[str]("quotas")
@@ -123,7 +123,7 @@ class QuotaWriter:
         self.writes = 0
 
     def changed(self, namespace: str) -> None:
-        """Note that the quotas of a namespace may let more in, or less; returns at once."""
+        """Queue a namespace whose quotas may admit more reservations, or fewer."""
         self.unsettled.add(namespace)
         self.unwritten.add(namespace, PASS_EVERY_S)
 
@@ -132,7 +132,7 @@ class QuotaWriter:
         await self.unsettled.passes(partial(self.settle, ledger))
 
     async def settle(self, ledger: Ledger, pacer: Pacer) -> None:
-        """Admit the reservations that quotas have room for now."""
+        """Admit the waiting reservations that fit into their quotas."""
         for namespace in self.unsettled.take_all():
             ledger.advance(self._clock())
             with quarantined("quota", namespace):
@@ -140,11 +140,11 @@ class QuotaWriter:
             await pacer.give_way()
 
     async def run(self, quotas: QuotaCache) -> None:
-        """Write what is used until cancelled."""
+        """Write the usage of quotas until cancelled."""
         await self.unwritten.run(partial(self.write, quotas), _AT_ONCE)
 
     async def write(self, quotas: QuotaCache, namespaces: Iterable[str]) -> None:
-        """Write what is used in namespaces, if it has changed."""
+        """Write the changed usage of the quotas of namespaces."""
         for namespace in namespaces:
             with quarantined("quota", namespace):
                 for metadata, body in tuple(quotas.due(namespace)):
@@ -154,17 +154,17 @@ class QuotaWriter:
         try:
             await self._client.patch(status_path(namespace, metadata.name), body)
         except ApiError as exc:
-            if exc.is_conflict:  # The watch will show another one.
+            if exc.is_conflict:  # The watch will show the other write.
                 self.unwritten.add(namespace, PASS_EVERY_S)
             elif not exc.is_absent:
                 self.unwritten.failed(namespace, exc)
-                self._tell(exc)
+                self._log_once(exc)
         else:
             self.writes += 1
             self.unwritten.succeeded(namespace)
 
-    def _tell(self, error: ApiError) -> None:
+    def _log_once(self, error: ApiError) -> None:
         fault = advice(error)
-        if fault != self._fault:  # One line for one fault, however often it is retried.
+        if fault != self._fault:  # One line for each fault, not for each retry.
             log.warning("status of a quota cannot be written, retrying", why=fault)
             self._fault = fault

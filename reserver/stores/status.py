@@ -1,7 +1,7 @@
-"""The status writer of a store: acknowledges reservations. Both kinds of stores share it.
+"""The status writer of a store, which acknowledges reservations: the base of both kinds.
 
-It follows the ledger: a status says Active only once the hold is in force, and enforcement does not
-wait for any status.
+It follows the ledger: a status is Active only once the hold is in force, and enforcement does not
+wait for a status.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from reserver.scheduling.state import State
 from reserver.stores.cache import Cache
 
 PASS_EVERY_S = 0.5
-"""How long a change waits at most before it is written, in seconds."""
+"""Seconds between two passes, the longest wait of a change."""
 
 _TAKEN_AT_ONCE = 1000
-"""How many refs are taken in one step of a pass."""
+"""Most refs taken from the queue in one step of a pass."""
 
 Warn = Callable[[Metadata, str, str], None]
-"""Takes an object, a reason and a message, and has a Warning event written."""
+"""Queues a Warning event for an object, with a reason and a message."""
 
 
 MayWrite = Callable[[], Awaitable[bool]]
-"""Returns whether what is known may be written, now."""
+"""Returns whether this process may write statuses now."""
 
 
 async def always() -> bool:
-    """Let all be written."""
+    """Allow every write."""
     return True
 
 
 class RoomReport:
-    """Reports each reservation whose node has become short, closed, or neither any more.
+    """Reports each reservation whose node has become short of room or closed, or is so no longer.
 
-    All that shows a status looks here: else a node that is short for an instant, between two
-    passes, would be shown as short for good.
+    Every reader of a status calls `look`: otherwise a node that is short for an instant between two
+    passes could be shown as short for good.
     """
 
     def __init__(self, changed: Callable[[Ref], None]) -> None:
-        """Call `changed` with reservations."""
+        """Begin without reservations; `changed` is called with each to report."""
         self._changed = changed
         self._refs: dict[Ref, None] = {}
         self._short_nodes = ShortNodes({}, frozenset())
 
     def look(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now` (unix seconds); `report` follows what has changed.
+        """Return the short nodes at `now` (unix seconds), and queue changes for `report`.
 
-        A node that changes costs a look at the reservations on it, and at no others.
+        A changed node queues only its own reservations.
         """
         state.ledger.advance(now)
         before, after = self._short_nodes, ShortNodes.of(state.snapshot)
         self._short_nodes = after
-        if after.offered != before.offered:  # Rare: some node has a kind of device that none had.
+        if after.offered != before.offered:  # Rare: the first node with a kind of device.
             self._refs |= dict.fromkeys(state.ledger.refs())
         nodes = {
             node for each in (before, after) for node in (*each.by_node, *each.closed, *each.guests)
@@ -77,7 +77,7 @@ class RoomReport:
         return after
 
     def report(self, state: State, now: float) -> Steps:
-        """Report each reservation whose node has changed, one in a step."""
+        """Report each reservation whose node has changed, one per step."""
         self.look(state, now)
         while self._refs:
             ref = next(iter(self._refs))
@@ -91,17 +91,17 @@ C = TypeVar("C", bound=Cache[Any, Any])
 
 @dataclass(eq=False, repr=False)
 class Statuses(ABC, Generic[C]):
-    """Keeps what one kind of store says of its reservations up to date.
+    """Keeps the statuses of one kind of store up to date.
 
     Attributes:
-        name: what its passes are called in the log.
-        cache: what is written.
-        warn: has a Warning event written.
-        room: reports holds that may not be backed any more, or again.
-        acknowledged: called with each ref that a status is written of for the first time.
-        violated: called with each ref whose hold had its room, and has lost it.
-        queue: of the refs whose status may have changed.
-        writes: how many writes were made.
+        name: the name of its passes in the log.
+        cache: the cache of the store.
+        warn: queues a Warning event.
+        room: reports holds that may have lost their backing or got it back.
+        acknowledged: called with each ref whose status is written for the first time.
+        violated: called with each ref whose hold was backed and has lost its room.
+        queue: the refs whose status may have changed.
+        writes: the number of writes made.
     """
 
     name: ClassVar[str]
@@ -116,16 +116,16 @@ class Statuses(ABC, Generic[C]):
     queue: WorkQueue[Ref] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin without keys."""
+        """Begin with an empty queue."""
         self.queue = WorkQueue(self.name)
 
     @property
     def now(self) -> float:
-        """This moment, in unix seconds."""
+        """The present time, in unix seconds."""
         return self.cache.clock()
 
     def _due_refs(self) -> Iterator[list[Ref]]:
-        """Yield what is due by now, in parts that take no long step."""
+        """Yield the due refs, in groups of at most `_TAKEN_AT_ONCE`."""
         refs = self.queue.take_all(_TAKEN_AT_ONCE)
         left = self.queue.depth
         while refs:
@@ -134,12 +134,12 @@ class Statuses(ABC, Generic[C]):
             left -= len(refs)
 
     async def run(self, state: State, is_up_to_date: MayWrite, may_write: MayWrite) -> None:
-        """Write until cancelled, whenever it may be written what is known.
+        """Write until cancelled, whenever the caches are up to date.
 
         Args:
-            state: what is known.
-            is_up_to_date: asked before each pass.
-            may_write: asked once it is known what is to be written, before that is sent.
+            state: the ledger, the snapshot and the pods.
+            is_up_to_date: called before each pass, which it may skip.
+            may_write: called after computing the statuses, before sending them.
         """
         while True:
             with quarantined("pass", self.name):
@@ -149,7 +149,7 @@ class Statuses(ABC, Generic[C]):
 
     @abstractmethod
     async def write(self, state: State, may_write: MayWrite = always) -> None:
-        """Write what has changed since the last time; what cannot be written is tried later."""
+        """Write the statuses that have changed; a failed write is repeated later."""
 
     async def recall(self, ledger: Ledger) -> None:
-        """Let the ledger know what was said before the start, unless the watch shows that."""
+        """Restore state of earlier processes from statuses that the watch does not show."""

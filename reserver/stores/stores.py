@@ -1,4 +1,4 @@
-"""All stores as one: only here is known which store a ref is in; and the watches that feed them."""
+"""All stores behind one interface, which finds the store of a ref; and their watches."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Store:
     """One kind of store of reservations.
 
     Attributes:
-        cache: what is written there, and being written.
-        writer: writes there.
-        statuses: says there what became of it.
+        cache: its stored and pending entries.
+        writer: creates and edits entries.
+        statuses: writes the status of entries.
     """
 
     cache: Cache[Any, Any]
@@ -52,32 +52,32 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Stores(Listener):
-    """All stores as one.
+    """All stores behind one interface.
 
     Attributes:
-        by_kind: the stores; a name is looked for in this order.
-        default: where new reservations are written.
+        by_kind: the stores, in the order in which a name is searched.
+        default: the kind of store for new reservations.
     """
 
     by_kind: Mapping[StoreKind, Store]
     default: StoreKind
 
     def __iter__(self) -> Iterator[Store]:
-        """Yield each of them."""
+        """Yield each store."""
         yield from self.by_kind.values()
 
     def at(self, ref: Ref) -> Store:
-        """Return the store that a ref is in."""
+        """Return the store of a ref."""
         return self.by_kind[ref.kind]
 
     def subject(self, ref: Ref) -> tuple[Metadata, ObjectKind] | None:
-        """Return metadata and kind of what a ref is in: its ConfigMap, or the Reservation."""
+        """Return metadata and kind of the object of a ref: a ConfigMap or a Reservation."""
         cache = self.at(ref).cache
         metadata = cache.subject(ref)
         return (metadata, cache.event_kind) if metadata else None
 
     def on_occurrence_over(self, ref: Ref) -> None:
-        """Report what became of an occurrence of a reservation."""
+        """Report the ending of an occurrence of a reservation."""
         self.at(ref).cache.occurrence_over(ref)
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
@@ -85,20 +85,20 @@ class Stores(Listener):
         return self.at(ref).cache.labels(ref)
 
     def reservations(self, ref: Ref) -> tuple[Reservation, ...]:
-        """Return what is written at a ref, `item` empty: the items of a list, or one."""
+        """Return the reservations at a ref with an empty `item`: all items of a list, or one."""
         entries = self.at(ref).cache.entries(ref)
         return entries.reservations if entries else ()
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return the entry that is written at a ref, or being written, and its reservation."""
+        """Return the text and entries at a ref, stored or pending; None if neither exists."""
         return self.at(ref).cache.latest(ref)
 
     def short_nodes(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now`, in unix seconds; passes report what changes."""
+        """Return the short nodes at `now`, in unix seconds (`RoomReport.look`)."""
         return self.by_kind[self.default].statuses.room.look(state, now)
 
     def is_unfinished(self, ref: Ref) -> bool:
-        """Return whether an entry is of a set that is being written, or taken back."""
+        """Return whether an entry belongs to a set that is being written or rolled back."""
         return self.at(ref).cache.is_unfinished(ref)
 
     def due_edit(self, ref: Ref, now: float) -> Tidying | None:
@@ -107,28 +107,28 @@ class Stores(Listener):
         return edit
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that the status of a reservation may have changed."""
+        """Queue a reservation whose status may have changed."""
         self.at(ref).statuses.queue.add(ref.whole)
 
     def on_fault(self, ref: Ref, fault: Fault) -> None:
-        """Note an entry that could not be judged: it counts as invalid, and holds on."""
+        """Report an entry whose evaluation raised an exception: invalid, but its hold stays."""
         self.at(ref).cache.on_fault(ref, fault)
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
-        """Yield ConfigMaps, and namespaces of objects, with the number of entries not enforced."""
+        """Yield ConfigMaps, and namespaces of objects, with the number of unenforced entries."""
         for store in self:
             yield from store.cache.problem_counts()
 
     def writes_into(self, namespace: str) -> bool:
-        """Return whether new reservations of a namespace are objects there, beyond our own."""
+        """Return whether new reservations of another namespace are objects in that namespace."""
         is_object = self.default is StoreKind.OBJECT
         return is_object and namespace not in {"", self.by_kind[self.default].writer.namespace}
 
     def find(self, name: str, namespace: str = "") -> Ref | None:
-        """Return where the reservation of a name is written, or being written.
+        """Return the ref of the reservation with a name, stored or pending; None if absent.
 
         Args:
-            namespace: of its object; empty for our own, where either store may have it.
+            namespace: the namespace of the object; empty for Reserver's own, in either store.
         """
         if self.writes_into(namespace):
             ref = Ref.of_object(namespace, name)
@@ -137,14 +137,14 @@ class Stores(Listener):
         return next(filter(None, found), None)
 
     def new_ref(self, sizes: Mapping[str, int], namespace: str = "") -> Ref:
-        """Return a ref, its key empty, with room for texts of so many bytes by name.
+        """Return a ref, with an empty key, where texts of the given sizes fit.
 
         Args:
-            sizes: of the texts.
-            namespace: of objects; empty for our own. ConfigMaps are in our own only.
+            sizes: bytes of the texts, by name.
+            namespace: the namespace of objects; empty for Reserver's own, as always for ConfigMaps.
 
         Raises:
-            InvalidInput: there is none for so many.
+            InvalidInput: the texts are too large for one object.
         """
         ref = self.by_kind[self.default].writer.new_ref(sizes)
         return ref._replace(namespace=namespace) if self.writes_into(namespace) else ref
@@ -156,14 +156,14 @@ class Stores(Listener):
         entries: Mapping[str, Entries],
         labels: Mapping[str, Mapping[str, str]],
     ) -> asyncio.Task[Outcome]:
-        """Begin to write reservations, all or none; they hold from now on (`Writer.insert`)."""
+        """Start to write reservations, all or none, which hold from now on (`Writer.insert`)."""
         return self.at(ref).writer.insert(ref, texts, entries, labels)
 
     async def edit(self, edit: Edit) -> bool:
-        """Change or remove what stands at one ref, if it is as it was seen (`Writer.edit`).
+        """Change or remove the entry at one ref if it is unchanged (`Writer.edit`).
 
         Raises:
-            InvalidInput: the API server does not take it.
+            InvalidInput: the CRD's schema refuses the spec.
             ApiError: the API server refused, or did not answer.
         """
         return await self.at(edit.ref).writer.edit(edit)
@@ -172,7 +172,7 @@ class Stores(Listener):
 def store_reflectors(
     client: ApiClient, namespace: str, named: Collection[Name], store: ConfigMapCache
 ) -> Iterable[Reflector]:
-    """Yield one watch for the labelled ConfigMaps of a namespace, and one for each named."""
+    """Yield a watch for the labelled ConfigMaps of a namespace, and one for each named one."""
 
     def is_labelled(name: Name) -> bool:
         return name not in named and name[0] == namespace
@@ -190,7 +190,7 @@ def store_reflectors(
 def object_reflector(
     client: ApiClient, namespace: str, store: ObjectCache, *, is_optional: bool
 ) -> Reflector:
-    """Return the watch for all Reservation objects; `is_optional`: their CRD may be missing."""
+    """Return the watch for all Reservation objects; `is_optional` if the CRD may be missing."""
     reflector = Reflector(client, COLLECTION, object_view(store), is_optional=is_optional)
     home = Enclosing(client, NAMESPACES, namespace, may_be_missing=True)
     reflector.enclosing = (Enclosing(client, CRDS, "reservations.reserver.io"), home)
@@ -198,14 +198,14 @@ def object_reflector(
 
 
 def quota_reflector(client: ApiClient, store: QuotaCache) -> Reflector:
-    """Return the watch for all ReservationQuotas; without their CRD there are none."""
+    """Return the watch for all ReservationQuotas, whose CRD may be missing."""
     return Reflector(client, quota_codec.COLLECTION, quota_view(store), is_optional=True)
 
 
 def store_view(
     store: ConfigMapCache, covers: Callable[[Name], bool]
 ) -> ObjectView[ConfigMapObject]:
-    """Return a view that keeps the store up to date with the ConfigMaps that it alone `covers`."""
+    """Return a view that keeps the cache up to date with the ConfigMaps that it `covers`."""
 
     def seen(configmap: ConfigMapObject, listed: bool) -> Steps:  # noqa: FBT001 - as the view calls it
         if covers((configmap.metadata.namespace, configmap.metadata.name)):
@@ -227,7 +227,7 @@ def store_view(
 
 
 def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
-    """Return a view that keeps the store of Reservation objects up to date."""
+    """Return a view that keeps the cache of Reservation objects up to date."""
     view: ObjectView[ReservationObject] = ObjectView(
         ReservationObject,
         seen=lambda item, listed: store.put(item, listed=listed),
@@ -240,7 +240,7 @@ def object_view(store: ObjectCache) -> ObjectView[ReservationObject]:
 
 
 def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
-    """Return a view that keeps what ReservationQuotas say up to date."""
+    """Return a view that keeps the cache of ReservationQuotas up to date."""
     return ObjectView(
         QuotaObject,
         seen=lambda item, _: store.put(item),
@@ -250,5 +250,5 @@ def quota_view(store: QuotaCache) -> ObjectView[QuotaObject]:
 
 
 def _revision(metadata: Metadata | None) -> int:
-    """Return at which resourceVersion an object is known; 0 if there is none."""
+    """Return the cached resourceVersion of an object; 0 if it is absent."""
     return (metadata.revision or UNKNOWN) if metadata else 0

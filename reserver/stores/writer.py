@@ -1,7 +1,7 @@
-"""The writer of a store: creates and edits reservations. Both kinds of stores share it.
+"""The writer of a store, which creates and edits reservations: the base of both kinds.
 
-A reservation holds from the moment it is decided, before the API server is asked; if it is then not
-written, its hold ends.
+A reservation holds from the decision on, before the request to the API server; if the request
+fails, the hold ends.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from reserver.stores.object.edits import Abandonment, Tidying
 
 
 class StoreEdits:
-    """Carries out edits of the stores."""
+    """Sends edits of the stores to the API server."""
 
     def __init__(self, client: ApiClient) -> None:
         """Write through a client."""
         self._client = client
 
     async def edit(self, edit: Tidying) -> bool:
-        """Change one entry of the store; return False when somebody else was faster.
+        """Change one entry of the store; return False if another client has changed it.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -45,7 +45,7 @@ class StoreEdits:
         return await self.edit_at(edit) is not None
 
     async def edit_all(self, edits: Sequence[Edit]) -> bool:
-        """Make all edits, which are of one ConfigMap, or none; return False when none was made.
+        """Make all edits of one ConfigMap, or none; return False if none was made.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -63,7 +63,7 @@ class StoreEdits:
         return True
 
     async def edit_at(self, edit: Edit | Abandonment) -> int | None:
-        """Do as `edit` does, and return the resourceVersion that this made; None if not done.
+        """Change one entry; return the new resourceVersion, or None if it was changed meanwhile.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -83,13 +83,13 @@ class StoreEdits:
 log = structlog.get_logger(__name__)
 
 MOST_BYTES = 900 * 1024
-"""How much goes into one object; the API server takes 1 MiB, and others may write, too."""
+"""Bound on one object, in bytes; the API server allows 1 MiB, and other clients may write, too."""
 
 MOST_TRIES = 5
-"""How often an edit is repeated after somebody else was faster."""
+"""Most attempts at an edit that conflicts with other writes."""
 
 Outcome = ReserverError | None
-"""Why something was not written; None once it is."""
+"""The error of a write; None on success."""
 
 C = TypeVar("C", bound=Cache[Any, Any])
 T = TypeVar("T")
@@ -99,9 +99,9 @@ class Patience(NamedTuple):
     """The waiting times of a writer, in seconds.
 
     Attributes:
-        first_s: before a request without an answer is sent again.
-        last_s: before that, after many.
-        behind_s: for a watch to show the write of somebody who was faster.
+        first_s: before the first repetition of a request without an answer.
+        last_s: before later repetitions, at most.
+        behind_s: for a watch to show a conflicting write of another client.
     """
 
     first_s: float = 0.1
@@ -109,7 +109,7 @@ class Patience(NamedTuple):
     behind_s: float = 5.0
 
     def backoff(self) -> Backoff:
-        """Return the waits before a request without an answer is sent again."""
+        """Return the back-off for requests without an answer."""
         return Backoff(self.first_s, self.last_s)
 
 
@@ -118,14 +118,14 @@ PATIENT = Patience()
 
 @dataclass(eq=False, repr=False)
 class Writer(ABC, Generic[C]):
-    """Writes reservations into one kind of store, in one namespace; changes them anywhere.
+    """Creates reservations in one kind of store, and edits them in any namespace.
 
     Attributes:
-        cache: what is written there, and being written.
-        namespace: of what is new.
-        tasks: owns the writes under way.
-        patience: how long to wait.
-        writes: how many requests were made.
+        cache: the cache of the store.
+        namespace: Reserver's own namespace, for new reservations.
+        tasks: the task group of the writes in flight.
+        patience: the waiting times.
+        writes: the number of requests made.
     """
 
     client: ApiClient
@@ -136,19 +136,19 @@ class Writer(ABC, Generic[C]):
     writes: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Begin with nothing under way."""
+        """Begin without writes in flight."""
         self._edits = StoreEdits(self.client)
 
     @abstractmethod
     def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
+        """Return the ref of the reservation with a name, stored or pending; None if absent."""
 
     @abstractmethod
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a ref, its key empty, with room for texts of so many bytes by name.
+        """Return a ref, with an empty key, where texts fit; `sizes` are their bytes by name.
 
         Raises:
-            InvalidInput: there is none for so many.
+            InvalidInput: the texts are too large for one object.
         """
 
     def insert(
@@ -159,17 +159,16 @@ class Writer(ABC, Generic[C]):
         labels: Mapping[str, Mapping[str, str]],
         owner: Mapping[str, object] | None = None,
     ) -> asyncio.Task[Outcome]:
-        """Begin to write reservations, all or none; they hold from now on.
+        """Start to write reservations, all or none, which hold from now on.
 
-        The write goes on if nobody waits for it.
+        The write continues even if no caller awaits the task.
 
         Args:
-            ref: where (`new_ref`).
-            texts: what to write by name; of an object its spec as JSON, with an `origin` that no
-                other object has.
-            entries: what each text says.
-            labels: of objects, by name.
-            owner: the owner reference of objects, with which they go; None for nobody's.
+            ref: the ref from `new_ref`.
+            texts: the specs as JSON by name; the `origin` in the spec of an object is unique.
+            entries: the entries of each text, by name.
+            labels: the labels of objects, by name.
+            owner: the owner reference of objects, for garbage collection; None without an owner.
         """
         specs = {ref._replace(key=key): text for key, text in texts.items()}
         set_id = f"{ref.namespace}/{uuid4().hex}" if len(specs) > 1 else ""
@@ -180,17 +179,17 @@ class Writer(ABC, Generic[C]):
 
     @abstractmethod
     async def _insert(self, specs: Mapping[Ref, str], set_id: str) -> Outcome:
-        """Write what is expected, as a set if it is one; what fails holds no more."""
+        """Write pending reservations, as a set if `set_id` is not empty; a failure ends holds."""
 
     async def edit(self, edit: Edit) -> bool:
-        """Change or remove what stands at one ref and return once that is in force.
+        """Change or remove the entry at one ref, and return once the change is in force.
 
         Returns:
-            False if it is not as it was seen: somebody else was faster. What they have written
-            is seen by then, unless a watch is late: the cleaner removes what was claimed.
+            False if another client, or the cleaner, has changed the entry. The cache has that
+            change by then, unless the watch is late.
 
         Raises:
-            InvalidInput: the API server does not take it.
+            InvalidInput: the CRD's schema refuses the spec.
             ApiError: the API server refused, or did not answer.
         """
         if await self._edit(edit):
@@ -202,10 +201,10 @@ class Writer(ABC, Generic[C]):
 
     @abstractmethod
     async def _edit(self, edit: Edit) -> bool:
-        """Change what stands at one ref if it is as it was seen, and wait until it is shown."""
+        """Change the entry at one ref if it is unchanged, and wait until the watch shows it."""
 
     async def _read(self, path: str, kind: type[T]) -> T | None:
-        """Return an object as the API server has it now, None if there is none."""
+        """Return an object from the API server; None if it is absent."""
         backoff = self.patience.backoff()
         while True:
             try:

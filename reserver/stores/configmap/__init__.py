@@ -1,1 +1,1 @@
-"""Reservations in ConfigMaps."""
+"""The store of reservations in ConfigMaps."""

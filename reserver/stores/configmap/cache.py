@@ -1,4 +1,4 @@
-"""The cache of store ConfigMaps: feeds their entries into the ledger."""
+"""The cache of store ConfigMaps, which feeds their entries into the ledger."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from reserver.stores.configmap.entries import (
 from reserver.stores.configmap.entry_edits import Edit
 
 NO_COMPANION = f"!{companion_codec.LABEL}"
-"""Selects all but the ConfigMaps that we write ourselves (`configmap.status`)."""
+"""Excludes the ConfigMaps that Reserver writes itself (`configmap.status`)."""
 
 LABEL_KEY, LABEL_VALUE = STORE_LABEL, "true"
 
 LABEL = f"{LABEL_KEY}={LABEL_VALUE},{NO_COMPANION}"
-"""Selects the ConfigMaps that are read without being named."""
+"""Selects the labelled store ConfigMaps."""
 
 
 @dataclass(eq=False, repr=False)
@@ -43,8 +43,8 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
     """The entries of all store ConfigMaps; a ref is a data key.
 
     Attributes:
-        assumed: called with each new reservation that has an owner of its ConfigMap's namespace
-            because the owner names none, and with the metadata of the ConfigMap.
+        assumed: called with the metadata of a ConfigMap and each new reservation whose owner has
+            the namespace of the ConfigMap by default.
     """
 
     event_kind = CONFIG_MAP
@@ -54,11 +54,11 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
     _taking: dict[Name, set[Ref]] = field(default_factory=dict, init=False)
 
     def put(self, configmap: ConfigMapObject, *, listed: bool = False) -> Steps:
-        """Take a ConfigMap as it is now, shown by a watch or, after changes were missed, a list.
+        """Process the present ConfigMap, from a watch or, after missed changes, from a list.
 
-        Other work may come between the entries. New keys are taken before removed ones are dropped,
-        so that a reservation that moves from one key to another is held all the time. Up to which
-        resourceVersion the ConfigMap is known changes last.
+        Other work may run between the entries. New keys are read before removed keys are dropped,
+        so that a reservation that moves from one key to another is held all the time. The cached
+        resourceVersion of the ConfigMap changes last.
         """
         self.ledger.advance(self.clock())
         metadata = configmap.metadata
@@ -68,7 +68,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         yield from _finished(self._put(metadata, configmap.data or {}, when))
 
     def is_taking(self, name: Name) -> bool:
-        """Whether only some of a ConfigMap's keys are known as they are now."""
+        """Whether a new version of a ConfigMap has been processed only in part."""
         return name in self._taking
 
     def _put(self, metadata: Metadata, data: Mapping[str, str], when: Written) -> Steps:
@@ -96,11 +96,11 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> Steps:
-        """Forget a ConfigMap that is gone, at a revision if that is known, or is no store."""
+        """Drop a ConfigMap that was deleted, or is no store any more; `revision` 0 if unknown."""
         yield from _finished(self._drop(name, revision))
 
     def listed(self, covers: Callable[[Name], bool], revision: int) -> None:
-        """Note that a list of a resourceVersion has shown all of some ConfigMaps."""
+        """Record that a list at a resourceVersion has shown all ConfigMaps that it `covers`."""
         for name in {(ref.namespace, ref.configmap) for ref in self._expected}:
             if covers(name) and name not in self._documents:
                 self._is_gone(name, revision)
@@ -116,9 +116,9 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         self._awaited.check()
 
     def _is_gone(self, name: Name, revision: int) -> None:
-        """Forget what was written into a ConfigMap before it was gone.
+        """Drop the pending writes into a ConfigMap that happened before it was deleted.
 
-        Of a write whose answer is still to come that is known only then.
+        For a write without an answer so far, `written` decides this later.
         """
         for ref, expected in self._expected_in(name):
             expected.gone_at = max(expected.gone_at, revision)
@@ -130,11 +130,11 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         return [each for each in every if (each[0].namespace, each[0].configmap) == name]
 
     def keep(self, ref: Ref, digest: str) -> None:
-        """Enforce a key that was in force before: a bound, or a field, is of another version.
+        """Enforce a refused key that was in force: another version has other bounds or fields.
 
         Args:
-            ref: of the key; items of lists are short.
-            digest: of what was in force.
+            ref: the ref of the key; items of lists are ignored, as they have no such bounds.
+            digest: the digest of the reservation that was in force.
         """
         known, metadata = self.known(ref), self.subject(ref)
         if known is None or metadata is None or ref.item or known.entries.reservations:
@@ -149,7 +149,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
                 self.changed(ref)
 
     def _read(self, ref: Ref, text: str, known: StoreKey | None) -> Generator[None, None, Entries]:
-        """Return what a key says now; what it said before stays where that cannot be told."""
+        """Return the entries of a key; earlier entries stay where reading raised an exception."""
         noted = partial(take_note, "store")
         ignored = known.entries.ignored if known is not None else ""
         entries = yield from reading_key(ref, text, self.clock(), noted, ignored)
@@ -167,7 +167,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
         self.changed(ref)
         expected = self._expected.pop(ref, None)
         old = {r.ref: r for r in before.entries.reservations} if before else {}
-        # The same, as a rule, and then the ledger is told when it was written.
+        # Usually equal to the new entries, and then the ledger takes only the time of the write.
         promised = expected.entries.reservations if expected and not before else ()
         stale = {r.ref: r for r in promised}
         new = {r.ref: r for r in key.entries.reservations} if key else {}
@@ -191,58 +191,58 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
             self.report(document.metadata, problem)
 
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Note that an expected key was written, and which ConfigMap that made."""
+        """Record that a pending key was written; `made` is the metadata of the result."""
         expected = self._expected.get(ref)
         if expected is None:
-            return  # The watch was faster.
+            return  # The watch has shown it already.
         expected.revision = made.revision
         metadata = self.subject(ref)
         is_gone = metadata is None and made.revision <= expected.gone_at
         if is_gone or (metadata is not None and _is_past(expected, metadata)):
-            self._forget(ref)  # It came and went unseen.
+            self._forget(ref)  # Created and removed between two events of the watch.
             self._awaited.check()
 
     async def shown(self, name: Name, revision: int) -> None:
-        """Wait until a ConfigMap has been seen as it was at a resourceVersion, or later."""
+        """Wait until the watch has shown a ConfigMap at a resourceVersion or later."""
         await self.until(lambda: self._has_shown(name, revision))
 
     def _has_shown(self, name: Name, revision: int) -> bool:
-        """Return whether a ConfigMap was seen as it was then, or nothing of it is to be seen."""
+        """Return whether the cache has this resourceVersion, or the ConfigMap is gone."""
         metadata = self.metadata(name)
         return metadata.revision >= revision if metadata else not self._expected_in(name)
 
     def size(self, name: Name) -> int:
-        """Return what a ConfigMap's keys and values take in bytes, expected ones included."""
+        """Return the bytes of a ConfigMap's keys and values, including pending writes."""
         document = self._documents.get(name)
         expected = (size_of(ref.key, each.text) for ref, each in self._expected_in(name))
         return (document.size if document else 0) + sum(expected)
 
     def names(self) -> tuple[Name, ...]:
-        """Return the ConfigMaps that are read."""
+        """Return the names of the cached ConfigMaps."""
         return tuple(self._documents)
 
     def metadata(self, name: Name) -> Metadata | None:
-        """Return the metadata of a ConfigMap that is read, None for any other."""
+        """Return the metadata of a cached ConfigMap; None for any other."""
         document = self._documents.get(name)
         return document.metadata if document else None
 
     def keys(self, name: Name) -> tuple[str, ...]:
-        """Return the data keys of a ConfigMap; none if it is not read."""
+        """Return the data keys of a ConfigMap; empty if it is not cached."""
         document = self._documents.get(name)
         return tuple(document.keys) if document else ()
 
     def known(self, ref: Ref) -> StoreKey | None:
-        """Return what one data key says, None when there is none."""
+        """Return a cached data key; None if it is absent."""
         document = self._documents.get((ref.namespace, ref.configmap))
         return document.keys.get(ref.key) if document else None
 
     def all_known(self) -> Iterator[StoreKey]:
-        """Yield what all data keys say."""
+        """Yield all cached data keys."""
         for document in self._documents.values():
             yield from document.keys.values()
 
     def subject(self, ref: Ref) -> Metadata | None:
-        """Return the metadata of the ConfigMap that a ref is in."""
+        """Return the metadata of the ConfigMap of a ref."""
         return self.metadata((ref.namespace, ref.configmap))
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
@@ -251,10 +251,10 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
             yield name, document.problem_count
 
     def tidied(self, ref: Ref, known: StoreKey) -> Edit | None:
-        """Return the edit that removes an entry that is over, or adds the fields that it lacks.
+        """Return the edit that removes ended entries, or adds missing fields; None if neither.
 
-        That is until when it lives, and where it is placed. While a ConfigMap is being read this
-        is put off: each entry of thousands would have all of them looked through.
+        These fields are expiresAt and placements. The edit waits until the whole ConfigMap is read:
+        otherwise each of thousands of entries would cause a search of all entries.
         """
         put_off = self._taking.get((ref.namespace, ref.configmap))
         if put_off is not None:
@@ -277,7 +277,7 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
 
 
 def _finished(steps: Steps) -> Steps:
-    """Go through steps to their end, also if nobody goes on: else half a ConfigMap was taken."""
+    """Run all steps, even if the caller stops early: a ConfigMap must not stay half processed."""
     for _ in steps:
         try:
             yield
@@ -287,10 +287,10 @@ def _finished(steps: Steps) -> Steps:
 
 
 def _has_owner_of(namespace: str, reservation: Reservation) -> bool:
-    whose = {owner.namespace for owner in reservation.owners}
-    return namespace in whose | {rule.namespace for rule in reservation.rules}
+    namespaces = {owner.namespace for owner in reservation.owners}
+    return namespace in namespaces | {rule.namespace for rule in reservation.rules}
 
 
 def _is_past(expected: Expected, metadata: Metadata) -> bool:
-    """Whether a ConfigMap that does not show an expected key should."""
+    """Return whether a ConfigMap without a pending key is newer than the write of the key."""
     return expected.revision is not None and metadata.revision >= expected.revision

@@ -1,9 +1,9 @@
-"""A companion ConfigMap: read, and written with a precondition.
+"""Reads a companion ConfigMap, and writes it with a precondition.
 
-Several reservers may write the same companion. They compute the same from the same watches, so
-whichever writes last is right, or will be as soon as its watches show the latest. A write is made
-only for the version that its writer has seen; so of two that see a change at once one writes it
-(and reports it), and the other reads that there is nothing left to write.
+Several Reservers may write the same companion. They compute the same status from the same watches,
+so the last writer is right, or will be as soon as its watches have caught up. Each write carries
+the resourceVersion that its writer has read: when two Reservers see a change at once, one writes
+and reports the status, and the other finds nothing left to write.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from reserver.stores.configmap.companion_codec import Changes, CompanionObject, 
 log = structlog.get_logger(__name__)
 
 REREAD_EVERY_S = 60.0
-"""How often a companion is read again, in seconds: somebody may have edited or deleted it."""
+"""Seconds after which a companion is read again, in case it was edited or deleted."""
 
 _TOO_LARGE_WORDS = ("request is too large", "larger than max", "Too long:")
-"""How etcd and its client say that an object is too large, of which the API server makes a 500, and
-how validation does (field.TooLong in apimachinery)."""
+"""Parts of error messages for an object that is too large: from etcd and its client, which the API
+server returns as 500, and from validation (field.TooLong in apimachinery)."""
 
 _BACKOFF_S = (1.0, 30.0)
 
 
 class NotOurs(ReserverError):
-    """Another ConfigMap has a companion's name."""
+    """A ConfigMap that is no companion has the name of a companion."""
 
 
 class Companion:
     """One companion ConfigMap.
 
     Attributes:
-        store: namespace and name of the store that it is for.
+        store: namespace and name of its store.
         changed_keys: the keys of the store whose status may have changed.
-        left_out: the keys for whose status there was no room.
+        left_out: the keys whose status did not fit.
     """
 
     def __init__(self, client: ApiClient, store: tuple[str, str]) -> None:
@@ -55,7 +55,7 @@ class Companion:
         self._client = client
         self._collection = f"/api/v1/namespaces/{store[0]}/configmaps"
         self._path = f"{self._collection}/{form.companion_name(store[1])}"
-        self._contents: Contents | None = None  # Has to be read.
+        self._contents: Contents | None = None  # Not read yet.
         self._version = ""  # Does not exist.
         self._seen = 0
         self._read_at = 0.0
@@ -66,7 +66,7 @@ class Companion:
 
     @property
     def said(self) -> Mapping[str, str]:
-        """What it says, as far as known."""
+        """The text of each key, as last read or written."""
         return self._contents.said if self._contents else {}
 
     @property
@@ -75,10 +75,10 @@ class Companion:
         return self._seen
 
     def is_due(self, seen: int, now: float) -> bool:
-        """Whether there may be something to do.
+        """Return whether the companion may have to be read or written.
 
         Args:
-            seen: the known store version; 0 if claims may be of another.
+            seen: the cached store version; 0 if the claims may be of another version.
             now: unix seconds.
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
@@ -86,16 +86,16 @@ class Companion:
         return now >= self._retry_at and has_work
 
     def belongs_to(self, uid: str) -> None:
-        """Take the UID of the store; if it has changed, read all again."""
+        """Set the UID of the store; a new UID causes the companion to be read again."""
         if uid != self._uid:
             self._uid, self._contents = uid, None
 
     async def read_if_due(self, now: float) -> bool:
-        """Read it; return whether it may have changed.
+        """Read the companion if it is due; return whether it may have changed.
 
         Raises:
             ApiError: the API server refused, or did not answer.
-            NotOurs: it is not the companion of this store.
+            NotOurs: the ConfigMap is not the companion of this store.
         """
         if not self._has_to_be_read(now):
             return False
@@ -116,24 +116,24 @@ class Companion:
         return True
 
     async def write(
-        self, metadata: Metadata | None, wanted: Changes, seen: int
+        self, metadata: Metadata | None, desired: Changes, seen: int
     ) -> AsyncIterator[tuple[Changes, Changes]]:
-        """Write the statuses that are wanted, as far as there is room; it has been read.
+        """Write the desired statuses that fit; the companion must have been read.
 
         Args:
-            metadata: of the store; None when there is none any more.
-            wanted: the status of keys, None where there is no such key any more.
-            seen: the store version that was read before computing `wanted`; 0 if claims may be of
-                what was written before.
+            metadata: the metadata of the store; None if it was deleted.
+            desired: the status of keys; None for a removed key.
+            seen: the store version read before `desired` was computed; 0 if its claims may be of
+                an earlier version.
 
         Yields:
-            For each write that was made, what was said of its keys before, and what is now.
+            For each write, the former and the new statuses of its keys.
 
         Raises:
             ApiError: the API server refused, or did not answer.
         """
         contents = self._contents or Contents({})
-        changes, left_out = contents.changes(wanted, self._limit)
+        changes, left_out = contents.changes(desired, self._limit)
         if left_out - self.left_out:
             log.warning(
                 "no room for the status of some keys, split the store ConfigMap",
@@ -153,24 +153,24 @@ class Companion:
         self._seen = max(self._seen, seen)
 
     def succeeded(self) -> None:
-        """Note that all is written."""
+        """Record that all changes were written, which resets the back-off."""
         self._fault = ""
         self._backoff.succeeded()
 
     def failed(self, error: ReserverError, now: float) -> str:
-        """Note why it could not be written; it is tried again, with a growing pause.
+        """Record a failed read or write, which is retried with a growing pause.
 
-        Returns what is news of that, empty if nothing is.
+        Return the fault if it is new; else an empty text.
         """
-        self._contents = None  # Whatever became of the write.
+        self._contents = None  # The result of the write is unknown.
         if isinstance(error, ApiError) and (error.is_conflict or error.is_absent):
-            return ""  # Somebody else wrote or deleted it in between.
+            return ""  # Another client has written or deleted it in between.
         is_large = any(words in str(error) for words in _TOO_LARGE_WORDS)
         status = error.status if isinstance(error, ApiError) else 0
         if is_large or status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             self._limit = self._limit * 3 // 4
         fault = advice(error) if isinstance(error, ApiError) else str(error)
-        if fault != self._fault:  # One line for one fault, however often it is retried.
+        if fault != self._fault:  # One line for each fault, not for each retry.
             name = "/".join(self.store)
             log.warning("status cannot be written, retrying", configmap=name, why=fault)
         is_news, self._fault = fault != self._fault, fault

@@ -1,4 +1,4 @@
-"""The companion of a store ConfigMap: NAME-status, with one key for each key of the store."""
+"""The content of a companion: NAME-status, with one key for each key of its store ConfigMap."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from reserver.k8s.objects.objects import Metadata, encode
 from reserver.stores.configmap.status_codec import records_claims, without_messages
 
 LABEL = "reserver.io/status-of"
-"""On a companion: the name of its store; empty where that is too long for a label."""
+"""The label of a companion: the name of its store; empty if it is too long for a label."""
 
 SEEN = "reserver.io/store-version"
-"""On a companion that records claims: the resourceVersion of its store at which they were of what
-stood there. Without it, a start could not tell entries written before a claim from those written
-after it."""
+"""The annotation of a companion that records claims: the resourceVersion of the store for which the
+claims are valid. Reserver needs it at its start to distinguish entries written before a claim from
+entries written after it."""
 
 MOST_BYTES = 1_000_000
-"""What keys and values of one companion may take; the API server allows values of 1 MiB in all,
+"""Bound on keys and values of a companion, in bytes; the API server allows values of 1 MiB in all,
 and etcd, which stores each key twice (with ``managedFields``), objects of 1.5 MiB."""
 
 PATCH_BYTES = 900 * 1024
-"""What the keys and values of one write may take in its body, unless it has only one key."""
+"""Bound on keys and values in the body of one write with several keys, in bytes."""
 
 _MAX_LABEL = 63
 _MAX_DIGITS = 19
@@ -43,18 +43,18 @@ class _Metadata(msgspec.Struct, rename="camel", frozen=True):
 
 
 class CompanionObject(msgspec.Struct, frozen=True):
-    """A companion as the API server has it."""
+    """A companion on the wire."""
 
     metadata: _Metadata = _Metadata()
     data: dict[str, str] | None = None
 
     def is_owned_by(self, uid: str) -> bool:
-        """Whether it is the companion of the store with this UID."""
+        """Return whether the store with this UID owns the companion."""
         return any(owner.uid == uid for owner in self.metadata.owner_references or ())
 
     @property
     def seen(self) -> int:
-        """The resourceVersion of its store that its claims are of; 0 if it does not say."""
+        """The resourceVersion of the store for which the claims are valid; 0 if unknown."""
         text = (self.metadata.annotations or {}).get(SEEN, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
@@ -65,9 +65,9 @@ def companion_name(store: str) -> str:
 
 
 def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
-    """Return a companion to create; Kubernetes deletes it when its store is gone.
+    """Return a companion to create; Kubernetes deletes the companion after its store.
 
-    The resourceVersion of the store is written down if it is not 0.
+    `seen` is the resourceVersion of the store to record; 0 for none.
     """
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": store.name, "uid": store.uid}
     label = store.name if len(store.name) <= _MAX_LABEL else ""
@@ -86,9 +86,9 @@ def new(store: Metadata, changes: Changes, seen: int) -> dict[str, Any]:
 
 
 def patch(version: str, changes: Changes, seen: int) -> dict[str, Any]:
-    """Return a merge patch that the API server refuses if the companion is not at this version.
+    """Return a merge patch that the API server refuses if the companion has another version.
 
-    The resourceVersion of the store is written down if it is not 0.
+    `seen` is the resourceVersion of the store to record; 0 for none.
     """
     return {"metadata": {"resourceVersion": version, **_annotated(seen)}, "data": changes}
 
@@ -98,7 +98,7 @@ def _annotated(seen: int) -> dict[str, Any]:
 
 
 class Contents:
-    """The content of a companion, and its size; a change costs what it changes.
+    """The content of a companion, and its size, kept up to date change by change.
 
     Attributes:
         said: the text of each key.
@@ -110,28 +110,28 @@ class Contents:
         self.recording = {key for key, text in said.items() if records_claims(text)}
         self._bytes = _size(said.items())
 
-    def changes(self, wanted: Changes, limit: int) -> tuple[Changes, set[str]]:
-        """Return what to write so that all of it fits, and the keys for which there is no room.
+    def changes(self, desired: Changes, limit: int) -> tuple[Changes, set[str]]:
+        """Return the changes that fit, and the keys whose status does not fit.
 
-        Where room is short messages go first, all of them; then keys go without a status, so that
-        its author is not told that the hold is in force, which is the safe side.
+        Without enough room, first all messages are left out, then the statuses of the last keys.
+        An author then sees no acknowledgement, which is safe.
 
         Args:
-            wanted: what it should say of some keys.
-            limit: what it may take in bytes (`MOST_BYTES`).
+            desired: the statuses of some keys.
+            limit: bound on the companion, in bytes (`MOST_BYTES`).
         """
-        changes = {key: text for key, text in wanted.items() if text != self.said.get(key)}
+        changes = {key: text for key, text in desired.items() if text != self.said.get(key)}
         if self._bytes + self._growth(changes) <= limit:
             return changes, set()
         return self._squeezed(changes, limit)
 
     def will_record(self, changes: Changes) -> bool:
-        """Return whether claims are recorded once something is written."""
+        """Return whether the companion records claims after the given changes."""
         records = any(text and records_claims(text) for text in changes.values())
         return records or not self.recording <= changes.keys()
 
     def apply(self, changes: Changes) -> None:
-        """Note that something was written."""
+        """Apply written changes."""
         self._bytes += self._growth(changes)
         for key, text in changes.items():
             self.recording.discard(key)
@@ -154,7 +154,7 @@ class Contents:
         }
         excess = _size(said.items()) - limit
         left_out = set()
-        for key in reversed(tuple(said)):  # Those that came last; what stands there already stays.
+        for key in reversed(tuple(said)):  # The last keys first, so that written statuses stay.
             if excess <= 0:
                 break
             excess -= _size([(key, said.pop(key))])
@@ -165,7 +165,7 @@ class Contents:
 
 
 def chunks(changes: Changes) -> Iterator[Changes]:
-    """Yield the changes in as many parts as it takes for each to be a write of its own."""
+    """Yield the changes in parts of at most `PATCH_BYTES`, one for each write."""
     chunk: dict[str, str | None] = {}
     size = 0
     for key, text in changes.items():
@@ -180,7 +180,7 @@ def chunks(changes: Changes) -> Iterator[Changes]:
 
 
 def _size(said: Iterable[tuple[str, str | None]]) -> int:
-    """Return how many bytes keys and values take; those without a value none."""
+    """Return the bytes of keys and values; a key without a value counts 0."""
     return sum(
         len(key) + (len(text) if text.isascii() else len(text.encode()))
         for key, text in said

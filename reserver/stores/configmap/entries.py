@@ -1,4 +1,4 @@
-"""Reads a store ConfigMap: its reservations, and what is wrong with other entries."""
+"""Reads the data keys of a store ConfigMap into reservations, and problems of broken entries."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from reserver.stores.codec import document, lifetime_codec, newer_fields
 from reserver.stores.configmap import list_codec
 
 STORE_LABEL = "reserver.io/store"
-"""With the value ``true`` on each ConfigMap of Reserver's own namespace that is read."""
+"""The label, with the value ``true``, of the store ConfigMaps in Reserver's own namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryProblem:
-    """Why one entry is not enforced.
+    """The reason for not enforcing an entry.
 
     Attributes:
-        ref: where it is written; `item` is empty if it could not be read.
-        error: field, value and remedy.
+        ref: the ref of the entry; its `item` is empty.
+        error: field, problem and remedy.
     """
 
     ref: Ref
@@ -43,13 +43,13 @@ class Entries:
     """The entries of one data key, and their errors.
 
     Attributes:
-        reservations: those that are enforced.
-        problems: the first `MOST_PROBLEMS` of the entries that are not.
-        more_problems: how many there are besides.
-        unstamped: it has a ttl but no ``expiresAt``, so the next start of Reserver could not tell
-            when it expires (`edits.complete`).
-        beyond: the bound that it exceeds, though it is enforced, as it was before; else empty.
-        ignored: its fields that only a newer version has, in words; empty if there are none.
+        reservations: the enforced entries.
+        problems: the first `MOST_PROBLEMS` problems of the other entries.
+        more_problems: the number of further problems.
+        unstamped: whether it has a ttl but no ``expiresAt``, so that the next start of Reserver
+            could not compute its expiry (`entry_edits.complete`).
+        beyond: the bound exceeded by an entry that is enforced because it was before; else empty.
+        ignored: a line about the fields of a newer version; empty without such fields.
     """
 
     reservations: tuple[Reservation, ...] = ()
@@ -61,21 +61,21 @@ class Entries:
 
     @property
     def has_faults(self) -> bool:
-        """Whether some entry is not read because of a fault."""
+        """Whether reading some entry raised an unexpected exception."""
         return any(isinstance(problem.error, Fault) for problem in self.problems)
 
     def says_what(self, other: Entries) -> bool:
-        """Return whether both are the same reservations, regardless of where they are placed."""
+        """Return whether both have the same reservations, regardless of their placements."""
         own = [reservation.edition for reservation in self.reservations]
         return own == [reservation.edition for reservation in other.reservations]
 
 
 MOST_PROBLEMS = 100
-"""How many broken entries of one key are reported one by one; nobody reads more."""
+"""Most broken entries of one key that are reported one by one."""
 
 
 Noted = Callable[[Ref, Exception], Fault]
-"""Logs what was raised while an entry was read; returns the fault to report."""
+"""Logs an exception from reading an entry; returns the fault to report."""
 
 
 def _raise(_: Ref, exc: Exception) -> Fault:
@@ -83,9 +83,9 @@ def _raise(_: Ref, exc: Exception) -> Fault:
 
 
 def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | None:
-    """Return what a key says that was in force, though it exceeds a bound, or has unknown fields.
+    """Return the entry of a key that was in force, despite exceeded bounds or unknown fields.
 
-    It has the digest of what was in force, unless fields that are unknown are part of that.
+    None if its digest is not `digest`, unless unknown fields are part of that digest.
     """
     try:
         entries = _read_one(ref, text, seen_at, KEPT, was_in_force=True)
@@ -96,9 +96,9 @@ def read_kept(ref: Ref, text: str, seen_at: float, digest: str) -> Entries | Non
 
 
 def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
-    """Return what one data key says; a broken entry does not affect others.
+    """Return the entries of one data key; a broken entry does not affect others.
 
-    Reserver first saw this value at `seen_at`, in unix seconds.
+    `seen_at` is the time at which Reserver first saw this value, in unix seconds.
     """
     reading = reading_key(ref, text, seen_at, _raise)
     while True:
@@ -112,9 +112,9 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
 def reading_key(
     ref: Ref, text: str, seen_at: float, noted: Noted, ignored: str = ""
 ) -> Generator[None, None, Entries]:
-    """As `read_key`, entry by entry; an exception costs only the entry that raised it.
+    """Read a key as `read_key` does, entry by entry; an exception affects only its own entry.
 
-    Fields that were `ignored` are so still, also if they are like others.
+    Fields that were `ignored` before stay ignored, even if they resemble known fields.
     """
     try:
         if text.lstrip().startswith("["):
@@ -186,7 +186,7 @@ def _read_list(ref: Ref, text: str, noted: Noted) -> Generator[None, None, Entri
 
 @dataclass(slots=True)
 class StoreKey:
-    """One data key as it was last read."""
+    """A data key, as last read."""
 
     text: str
     entries: Entries
@@ -194,12 +194,12 @@ class StoreKey:
 
 @dataclass(slots=True)
 class StoreDocument:
-    """One ConfigMap as it was last read.
+    """A ConfigMap, as last read.
 
     Attributes:
-        metadata: up to which resourceVersion all of it is known.
-        keys: what each data key says.
-        size: what keys and values take, in bytes.
+        metadata: the metadata of the last version that was read completely.
+        keys: the data keys by name.
+        size: bytes of keys and values.
     """
 
     metadata: Metadata
@@ -207,7 +207,7 @@ class StoreDocument:
     size: int = 0
 
     def exchange(self, name: str, key: StoreKey | None) -> StoreKey | None:
-        """Replace a data key, None for no key; return the one before."""
+        """Replace a data key, or remove it with None; return the former key."""
         before = self.keys.pop(name, None)
         if before is not None:
             self.size -= size_of(name, before.text)
@@ -218,22 +218,22 @@ class StoreDocument:
 
     @property
     def problem_count(self) -> int:
-        """How many of its entries are not enforced."""
+        """The number of entries that are not enforced."""
         entries = [key.entries for key in self.keys.values()]
         return sum(len(each.problems) + each.more_problems for each in entries)
 
 
 def size_of(name: str, text: str) -> int:
-    """Return what a data key takes, in bytes."""
+    """Return the bytes of a data key and its value."""
     return len(name.encode()) + len(text.encode())
 
 
 def within_bounds(
     metadata: Metadata, data: Mapping[str, str], known: Container[str]
 ) -> tuple[Mapping[str, str], EntryProblem | None]:
-    """Return the keys to read of one ConfigMap, at most `MOST_KEYS`, known ones first.
+    """Return the keys to read of one ConfigMap, at most `MOST_KEYS`, with cached keys first.
 
-    The second value is the problem if some are left out.
+    The second value is the problem if some keys are left out; else None.
     """
     if len(data) <= MOST_KEYS:
         return data, None

@@ -1,8 +1,8 @@
-"""Edits of one entry, which fail if somebody else has changed it.
+"""Edits of one entry, which fail if another client has changed the entry.
 
-In a ConfigMap each is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse it if the
-key has another value; a Reservation is deleted with its UID and resourceVersion as preconditions.
-So the other edit wins, and Reserver's is made again or dropped.
+In a ConfigMap an edit is a JSON patch (RFC 6902) whose ``test`` makes the API server refuse the
+patch if the key has another value; the deletion of a Reservation has UID and resourceVersion as
+preconditions. So the other edit wins, and Reserver repeats or drops its own.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ class Edit:
         ref: the key, `item` empty.
         seen: the value that the edit replaces.
         value: the new value; None to remove the key.
-        reason: for the log.
-        endings: what became of the reservations that it removes because they are over.
-        labels: to set on its object, as well, and with None to take away; a key of a ConfigMap has
-            none.
+        reason: the reason for the log.
+        endings: the endings of the ended reservations that the edit removes.
+        labels: labels to set on the object, or with None to remove; empty for a ConfigMap.
     """
 
     ref: Ref
@@ -58,14 +57,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The deletion of a Reservation that is over.
+    """The deletion of a Reservation.
 
     Attributes:
-        path: its path in the API.
-        uid: its UID.
-        version: the resourceVersion that it must still have.
-        reason: for the log.
-        endings: what became of it, if it is deleted because it is over.
+        path: the path of the object in the API.
+        uid: the UID of the object, as a precondition.
+        version: its resourceVersion, as a precondition.
+        reason: the reason for the log.
+        endings: its ending, if the reservation has ended.
     """
 
     ref: Ref
@@ -81,7 +80,7 @@ class Deletion:
 
 
 def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
-    """Return edits grouped by request: those of one ConfigMap, or one deletion."""
+    """Return edits grouped by request: all edits of one ConfigMap, or one deletion."""
     batches: dict[str, list[Edit | Deletion]] = {}
     for edit in edits:
         batches.setdefault(edit.path, []).append(edit)
@@ -89,7 +88,7 @@ def together(edits: Iterable[Edit | Deletion]) -> list[list[Edit | Deletion]]:
 
 
 def insertion(entries: Mapping[str, str], *, into_empty: bool) -> list[dict[str, Any]]:
-    """Return the JSON patch that adds keys to a ConfigMap, all of them or none.
+    """Return the JSON patch that adds keys to a ConfigMap, all or none.
 
     To the API server an absent path equals null (evanphx/json-patch v4), so the tests keep the
     patch from overwriting anything.
@@ -109,14 +108,14 @@ def _path(key: str) -> str:
 
 
 MOST_REMOVED = 250
-"""Items of a list that one edit removes: each is read once more, which takes a hundredth of a
-second for as many. The rest goes with the next edit."""
+"""Most items of a list that one edit removes: each item is parsed again, which takes 0.01 s for so
+many. The next edit removes further items."""
 
 
 def remove(ref: Ref, seen: str, over: Collection[Reservation]) -> Edit | None:
-    """Return the edit that removes `MOST_REMOVED` reservations of a list at most; None without any.
+    """Return the edit that removes ended reservations from a list; None if the list has none.
 
-    Everything else in the list is kept as it is, broken items included.
+    Every other item of the list stays unmodified, including broken items.
     """
     items, identities = document.split_list(seen), {each.ref.item: each.identity for each in over}
     left = [item for item in items if not _is_over(item, ref, identities)]
@@ -129,16 +128,16 @@ def remove(ref: Ref, seen: str, over: Collection[Reservation]) -> Edit | None:
 def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Edit | None:
     """Return the edit that completes an entry; None if it is complete.
 
-    It adds when an entry with a ttl expires, and where one without a node is placed. Comments and
-    layout of a YAML value are kept if the lines can simply be appended.
+    It adds the expiresAt of a ttl, and the placements chosen by Reserver. Comments and layout of a
+    YAML value are kept if the new lines can be appended.
     """
     said = document.parse(seen)
     news: dict[str, str] = {}
-    wanted = dict(said)
+    desired = dict(said)
     if lifetime_codec.needs_stamp(said) and reservation.expires_at is not None:
-        wanted["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
+        desired["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
     if placed != reservation.placed:
-        wanted["placements"] = parts = placement_codec.show_parts(placed)
+        desired["placements"] = parts = placement_codec.show_parts(placed)
         news["placements"] = json.dumps(parts)
     if not news:
         return None
@@ -147,15 +146,15 @@ def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Ed
         kept = [line for line in seen.rstrip().split("\n") if line.partition(":")[0] not in news]
         lines = [f"{name}: {text}" for name, text in news.items()]
         appended = "\n".join([*kept, *lines, ""])
-        if _parse_or_none(appended) == wanted:
+        if _parse_or_none(appended) == desired:
             return Edit(ref, seen, appended, reason)
-    return Edit(ref, seen, json.dumps(wanted, ensure_ascii=False), reason)
+    return Edit(ref, seen, json.dumps(desired, ensure_ascii=False), reason)
 
 
 def _is_over(item: str, ref: Ref, over: Mapping[str, str]) -> bool:
     name = list_codec.name_of(item)
     if name is not None and name not in over:
-        return False  # Most are not, and to read one takes fifty times as long.
+        return False  # Most items are not, and parsing one takes fifty times as long.
     try:
         reservation = list_codec.read_item(document.parse(item), ref)
     except InvalidInput:

@@ -1,12 +1,12 @@
-"""A node's reservations as a list: the two forms that managers wrote before Reserver.
+"""Reads a node's reservations from a list: two forms that managers wrote before Reserver.
 
-The data key is the node; each item holds cpu (millicores) and memory (bytes) for one pod until a
-moment (unix seconds or RFC 3339)::
+The data key is the node; each item holds cpu (millicores) and memory (bytes) for one pod until an
+expiry (unix seconds or RFC 3339)::
 
     {"pod", "namespace", "cpu", "mem", "expire"}
     {"reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli", "expireAt"}
 
-Despite its name ``memMilli`` is in bytes. Other fields are ignored, as they always have been.
+Despite its name ``memMilli`` is in bytes. Other fields are ignored, as before Reserver.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _LONG = _Fields("reservingPod", "reservingPodNamespace", "cpuMilli", "memMilli",
 
 
 def read_item(item: Any, node: Ref) -> Reservation:  # noqa: ANN401 - whatever JSON can hold
-    """Return the reservation that one item of a node's list describes.
+    """Return the reservation of an item of a node's list.
 
     Args:
         item: the parsed item.
-        node: where the list is written; its key is the node.
+        node: the ref of the list; its key is the node.
 
     Raises:
         InvalidInput: some field is invalid; the error carries its path within the item.
@@ -85,9 +85,9 @@ _NAMES = msgspec.json.Decoder(_Names)
 
 
 def name_of(item: str) -> str | None:
-    """Return whose an item is, as `Ref.item` has it, in a fraction of the time that reading takes.
+    """Return the owner of an item in the form of `Ref.item`, much faster than `read_item`.
 
-    One that has a name may be broken all the same; None if it takes reading to know.
+    The item may still be broken; None if only `read_item` can find the owner.
     """
     try:
         said = _NAMES.decode(item)

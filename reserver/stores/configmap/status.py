@@ -1,4 +1,4 @@
-"""The acknowledgement of entries, in a companion beside each store ConfigMap."""
+"""Writes the status of entries into the companion of each store ConfigMap."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from reserver.stores.status import MayWrite, Statuses, always
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 32
-"""Nodes that are looked at together, unless one reservation is on more."""
+"""Nodes checked together, unless one reservation is on more nodes."""
 
 
 @dataclass(eq=False, repr=False)
@@ -51,7 +51,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
     _companions: dict[Name, Companion] = field(default_factory=dict, init=False)
 
     async def recall(self, ledger: Ledger) -> None:
-        """Let the ledger know what companions say of before; who cannot be read is read later."""
+        """Restore claims and other state from companions; a failed read is repeated later."""
         for name in self.cache.names():
             companion = self._companions.setdefault(name, Companion(self.client, name))
             metadata = self.cache.metadata(name)
@@ -66,7 +66,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 companion.failed(exc, self.now)
 
     async def write(self, state: State, may_write: MayWrite = always) -> None:
-        """Write what has changed since the last time; what cannot be written is tried later."""
+        """Write the statuses that have changed; a failed write is repeated later."""
         pacer = Pacer()
         await pacer.run(self.room.report(state, self.now))
         for name in self.cache.names():
@@ -75,11 +75,11 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
         for ref in chain.from_iterable(self._due_refs()):
             await pacer.give_way()
             companion = self._companions.get((ref.namespace, ref.configmap))
-            if companion is not None:  # Else the store came and went before anything was said.
+            if companion is not None:  # Else the store was deleted before its first status.
                 companion.changed_keys.add(ref.key)
         for companion in tuple(self._companions.values()):
             seen = _seen(self.cache.metadata(companion.store), state.ledger)
-            # One write for all keys that were written together.
+            # One write for all keys of the ConfigMap that were written together.
             if companion.is_due(seen, self.now) and not self.cache.is_taking(companion.store):
                 await self._try(companion, state, may_write)
 
@@ -111,30 +111,30 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             keys |= {*self.cache.keys(companion.store), *companion.said}
             _recall(companion, state.ledger, self.cache)
         seen = _seen(metadata, state.ledger)
-        wanted = await self._statuses(companion, keys | companion.left_out, state)
+        desired = await self._statuses(companion, keys | companion.left_out, state)
         if not await may_write():
             companion.changed_keys |= keys
             return
-        async for before, changes in companion.write(metadata, wanted, seen):
+        async for before, changes in companion.write(metadata, desired, seen):
             self.writes += 1
             if metadata is not None:
-                # As wanted, for where there was no room the messages are not in what was written.
-                full = {key: wanted.get(key, text) for key, text in changes.items()}
+                # The desired texts: the written ones may lack messages for want of room.
+                full = {key: desired.get(key, text) for key, text in changes.items()}
                 await self._report(metadata, before, full)
         if metadata is None:
             del self._companions[companion.store]
 
     async def _statuses(self, companion: Companion, keys: set[str], state: State) -> Changes:
-        """Return the status of some keys, of each as of one instant."""
-        wanted: dict[str, str | None] = {}
+        """Return the status of keys; each status is consistent at one instant."""
+        desired: dict[str, str | None] = {}
         pacer, short = Pacer(), _Short(state.snapshot)
-        self.room.look(state, self.now)  # Much may have come since the last look.
+        self.room.look(state, self.now)  # Other work may have run since the last look.
         refs = [Ref(*companion.store, key) for key in keys]
         for index, ref in enumerate(refs):
             key = ref.key
             entries = self.cache.entries(ref)
             if entries is None:
-                wanted[key] = None
+                desired[key] = None
                 continue
             statuses: dict[Ref, ReservationState] = {}
             for reservation in entries.reservations:
@@ -148,18 +148,18 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                     short.others_ran()
             with quarantined("status", ref, partial(self.cache.on_fault, ref)):
                 judged = self.cache.entries(ref) or entries
-                wanted[key] = show(judged, partial(_status_of, statuses))
-        return wanted
+                desired[key] = show(judged, partial(_status_of, statuses))
+        return desired
 
     def _nodes(self, refs: Iterable[Ref]) -> Iterator[str]:
-        """Yield where the reservations at some refs hold."""
+        """Yield the nodes of the reservations at refs."""
         for ref in refs:
             entries = self.cache.entries(ref)
             for reservation in entries.reservations if entries else ():
                 yield from (part.node for part in reservation.parts)
 
     async def _report(self, metadata: Metadata, before: Changes, after: Changes) -> None:
-        """Report each hold that is acknowledged, or newly not backed; a ConfigMap has thousands."""
+        """Report new acknowledgements, violations, unbacked holds and remarks, with pauses."""
         pacer = Pacer()
         warnings: list[tuple[str, str]] = []
         remarks: list[tuple[str, str]] = []
@@ -184,9 +184,9 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
 
 
 class _Short:
-    """The nodes that fall short, for some entries at once: for all, no turn would be long enough.
+    """The nodes without room for their holds, computed in groups of `_AT_ONCE` nodes.
 
-    One by one, looking at a node would be a third of what a status takes.
+    All nodes together would block the event loop; each node alone costs a third of a status.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -194,12 +194,12 @@ class _Short:
         self.others_ran()
 
     def others_ran(self) -> None:
-        """Forget what may have changed since."""
+        """Drop the cached nodes, which other work may have changed."""
         self._looked_at: set[str] = set()
         self._found: ShortNodes | None = None
 
     def nodes(self, reservation: Reservation, next_ones: Iterable[str]) -> ShortNodes:
-        """Return which of a reservation's nodes fall short, and of those that are next."""
+        """Return the short nodes among a reservation's nodes and the next ones."""
         own = {part.node for part in reservation.parts}
         if self._found is None or not own <= self._looked_at:
             self._looked_at = own.union(islice(next_ones, _AT_ONCE))
@@ -214,12 +214,12 @@ def _status_of(
 
 
 def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
-    """Return the known version of a store and of its claims; 0 if unknown."""
+    """Return the cached version of a store if its claims are certain; else 0."""
     return metadata.revision if metadata and ledger.past.unsure_since() is None else 0
 
 
 def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
-    """Let the ledger know the claims that earlier processes recorded."""
+    """Restore into the ledger the claims, idle times and admissions of earlier processes."""
     for key, text in companion.said.items():
         for item, entry in recorded_claims(text):
             claims, landed = entry.recorded()
@@ -232,13 +232,13 @@ def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None
                 ref = Ref(*companion.store, key, item)
                 cache.keep(ref, digest)
                 entries = cache.entries(ref)
-                if entries is not None and entries.ignored:  # Which may be part of its digest.
+                if entries is not None and entries.ignored:  # They may be part of the digest.
                     digest = entries.reservations[0].digest  # noqa: PLW2901 - as computed here
                 ledger.was_admitted(ref, digest)
 
 
 def _recall_occurrences(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
-    """Have it in the history what ended since an earlier process wrote its status."""
+    """Add to the history the occurrences that ended after an earlier process wrote their status."""
     for key, text in companion.said.items():
         for item, digest, said in recorded_occurrences(text):
             ref = Ref(*companion.store, key, item)

@@ -1,4 +1,4 @@
-"""The status of an entry in a companion ConfigMap, as JSON."""
+"""Reads and writes the status of an entry in a companion ConfigMap, as JSON."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from reserver.stores.configmap.entries import Entries
 from reserver.stores.passed import LastSaid
 
 INVALID = Phase.INVALID.value
-"""The phase of an entry that is not enforced because it cannot be."""
+"""The phase of an invalid entry, which is not enforced."""
 
 
 class EntryStatus(msgspec.Struct):
-    """The status of one entry; `digest` tells which reservation it is about.
+    """The status of one entry.
 
-    `claims` are the UIDs of the pods that claimed a slot for good, each with a resourceVersion at
-    which it had it: the next start would not know of one that is deleted (`ledger.past.recall`).
-    `landed` says where, if the reservation is on several nodes. `more` has the marks of the pods
-    beyond `MOST_CLAIMS_RECORDED`, by node likewise. `reason` is `QUOTA_EXCEEDED`, or there is none.
-    `exceeds` is the limit that it exceeds, and was admitted before; `ignored` are its fields of a
-    newer version. `idle_since` is since when no pod has used what is released if idle.
-    `occurrences` are of what recurs: the one that all else is about, and those after it.
+    `digest` identifies the reservation. `claims` are the UIDs of the pods that claimed a slot for
+    good, each with a resourceVersion at which it had the slot: the next start has no other record
+    of a deleted pod (`ledger.past.recall`). `landed` are their nodes, if the reservation is on
+    several. `more` has the marks of further pods than `MOST_CLAIMS_RECORDED`, by node. `reason` is
+    `QUOTA_EXCEEDED` or absent. `exceeds` is the limit exceeded by an entry that was admitted
+    before; `ignored` names its fields of a newer version. `idle_since` is the start of the time
+    without a pod, with releaseIfIdle. `occurrences` of a schedule: the occurrence of this status,
+    and the next.
     """
 
     phase: str
@@ -58,11 +59,11 @@ class EntryStatus(msgspec.Struct):
     occurrences: list[OccurrenceFields] | msgspec.UnsetType = msgspec.UNSET
 
     def recorded(self) -> tuple[dict[str, int], dict[str, str]]:
-        """Return the claims, by UID or mark, and where they landed as far as that is known."""
+        """Return the resourceVersions and the known nodes of the claims, by UID or mark."""
         claims, landed = dict(self.claims or {}), dict(self.landed or {})
         for node, marks in (self.more or {}).items():
             pods = dict.fromkeys(parted_marks(marks), node)
-            claims |= dict.fromkeys(pods, 0)  # Only the whole record says when that was.
+            claims |= dict.fromkeys(pods, 0)  # Marks have no resourceVersion.
             landed |= pods if node else {}
         return claims, landed
 
@@ -70,14 +71,14 @@ class EntryStatus(msgspec.Struct):
 def show(entries: Entries, status: Callable[[Reservation], ReservationState | None]) -> str:
     """Return the status of one data key.
 
-    A broken item of a list stands under its index, ``[3]``: its pod may not be readable, or be that
-    of another item. One without a status is left out: why stands among the problems.
+    A broken item of a list has its index as a name, ``[3]``: its pod may be unreadable, or repeat
+    the pod of another item. An item without a status is left out: it is among the problems.
     """
     problems = entries.problems
     if len(problems) == 1 and not problems[0].error.path.startswith("["):
         return _text(_invalid(str(problems[0].error)))
-    told = ((each, status(each)) for each in entries.reservations)
-    said = {each.ref.item: _entry(each, its, entries) for each, its in told if its is not None}
+    states = ((each, status(each)) for each in entries.reservations)
+    said = {each.ref.item: _entry(each, its, entries) for each, its in states if its is not None}
     if "" in said:
         return _text(said[""])
     for problem in problems:
@@ -89,13 +90,13 @@ def show(entries: Entries, status: Callable[[Reservation], ReservationState | No
 
 
 def without_messages(text: str) -> str:
-    """Return a key's status without its messages, for where there is no room for them."""
+    """Return a key's status without its messages, to save room."""
     if '"message"' not in text:
         return text
     try:
         status: dict[str, object] = decode(dict, text.encode())
     except InvalidInput:
-        return text  # Not written by us.
+        return text  # Not written by Reserver.
     for entry in (status, *status.values()):
         if isinstance(entry, dict):
             entry.pop("message", None)
@@ -103,16 +104,16 @@ def without_messages(text: str) -> str:
 
 
 def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str, EntryStatus]]:
-    """Yield the items of a key whose hold is not backed and was not said to be so before.
+    """Yield the items of a key whose hold is not backed, and was not reported before.
 
-    A node that has gone is news also where the room was taken before.
+    A deleted node is reported even if its room was taken before.
 
     Args:
-        before: what was written, None if nothing was.
-        after: what is to be written now.
+        before: the former status of the key; None without one.
+        after: the new status of the key.
 
     Yields:
-        The item, empty for a key that is one reservation, and its status now.
+        The item, empty for a key with one reservation, and its new status.
     """
     known = {(item, entry.phase) for item, entry in _entries(before) if _is_unbacked(entry)}
     for item, entry in _entries(after):
@@ -121,9 +122,9 @@ def newly_unbacked(before: str | None, after: str | None) -> Iterator[tuple[str,
 
 
 def violated(before: str | None, after: str | None) -> Iterator[str]:
-    """Yield the items of a key whose hold was backed, and is not any more on a node that exists.
+    """Yield the items of a key whose hold has lost its room on an existing node.
 
-    An entry that was edited in between is another reservation.
+    An entry that was edited in between counts as another reservation.
     """
     lacking = {
         item: entry.digest
@@ -137,19 +138,19 @@ def violated(before: str | None, after: str | None) -> Iterator[str]:
 
 
 def records_claims(text: str) -> bool:
-    """Return whether the text of a key may say who took slots of an entry."""
+    """Return whether the status of a key may record claims."""
     return '"claims":{' in text
 
 
 def admitted_items(text: str) -> Iterator[tuple[str, str]]:
-    """Yield item and digest of each entry of a key that the quotas of its namespace let hold."""
+    """Yield item and digest of each entry of a key that the quotas of its namespace admitted."""
     for item, entry in _read(text):
         if entry.phase != INVALID and entry.reason != QUOTA_EXCEEDED:
             yield item, entry.digest
 
 
 def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
-    """Yield item and status of each entry of a key that says who took slots of it."""
+    """Yield item and status of each entry of a key with recorded claims."""
     if not records_claims(text):
         return
     for item, entry in _read(text):
@@ -158,7 +159,7 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
 
 
 def recorded_occurrences(text: str) -> Iterator[tuple[str, str, LastSaid]]:
-    """Yield item, digest and status of each entry of a key that recurs."""
+    """Yield item, digest and last status of each recurring entry of a key."""
     for item, entry in _read(text) if '"occurrences":[' in text else ():
         if entry.occurrences:
             _, landed = entry.recorded()
@@ -169,21 +170,21 @@ def recorded_occurrences(text: str) -> Iterator[tuple[str, str, LastSaid]]:
 
 
 def recorded_idle(text: str) -> Iterator[tuple[str, str, float]]:
-    """Yield item and digest of each entry that no pod uses, and since when (unix seconds)."""
+    """Yield item, digest and start (unix seconds) of the idle time of each idle entry."""
     for item, entry in _read(text) if '"idleSince"' in text else ():
-        with suppress(InvalidInput):  # Not written by us.
+        with suppress(InvalidInput):  # Not written by Reserver.
             if entry.idle_since:
                 yield item, entry.digest, parse_moment(entry.idle_since)
 
 
 def new_remarks(before: str | None, after: str | None) -> Iterator[tuple[str, str, str]]:
-    """Yield item, reason and words of a limit exceeded, or fields ignored, not said before."""
+    """Yield item, reason and message of newly exceeded limits and newly ignored fields."""
     known = {remark[:2] for remark in _remarks(before or "{}")}
     yield from (remark for remark in _remarks(after or "{}") if remark[:2] not in known)
 
 
 def _remarks(text: str) -> Iterator[tuple[str, str, str]]:
-    if '"exceeds"' in text or '"ignored"' in text:  # Most have neither.
+    if '"exceeds"' in text or '"ignored"' in text:  # Most entries have neither.
         for item, entry in _read(text):
             if entry.exceeds:
                 yield item, limit_of(entry.exceeds), entry.exceeds
@@ -217,7 +218,7 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
 
 
 def _digest(reservation: Reservation, status: ReservationState) -> str:
-    """Return the digest of what a status is about: of what recurs of one occurrence."""
+    """Return the digest for a status: of the reservation, or of an occurrence if it recurs."""
     if not status.occurrences:
         return reservation.digest
     return occurrence_digest(reservation.digest, status.occurrences[0].start)
@@ -232,7 +233,7 @@ def _text(status: object) -> str:
 
 
 def _entries(text: str | None) -> Iterator[tuple[str, EntryStatus]]:
-    if text is not None and '"backed":false' in text:  # Only what is not backed is looked for.
+    if text is not None and '"backed":false' in text:  # Callers need only unbacked entries.
         yield from _read(text)
 
 
@@ -243,7 +244,7 @@ def _read(text: str) -> Iterator[tuple[str, EntryStatus]]:
         else:
             yield from decode(dict[str, EntryStatus], text.encode()).items()
     except InvalidInput:
-        return  # Not written by us.
+        return  # Not written by Reserver.
 
 
 def _is_unbacked(entry: EntryStatus) -> bool:

@@ -1,4 +1,4 @@
-"""Writes reservations into the default store: `reservations`, `reservations-2` and so on."""
+"""Writes reservations into ConfigMaps named `reservations`, `reservations-2` and so on."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from reserver.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 log = structlog.get_logger(__name__)
 
 BASE = "reservations"
-"""Name of the first ConfigMap of the default store."""
+"""The name of the first ConfigMap."""
 
 _SHARD = re.compile(rf"{BASE}(-([2-9]|[1-9][0-9]+))?")
-"""Their names; there may be gaps, if somebody has deleted one."""
+"""The names of the ConfigMaps; numbers may be missing, as a ConfigMap may have been deleted."""
 
 
 @dataclass(slots=True, eq=False)
 class _Insertion:
-    """Keys that wait to be written.
+    """Keys to write.
 
     Attributes:
-        texts: value by key.
-        made: the ConfigMap right after they were written into it; None until then.
-        was_tried: they are part of a request that was sent for several.
-        may_be_written: there was a request for them without an answer.
+        texts: the values by key.
+        made: the metadata of the ConfigMap after the write; None before.
+        was_tried: whether they were part of a common request.
+        may_be_written: whether a request for them got no answer.
     """
 
     texts: Mapping[str, str]
@@ -50,13 +50,13 @@ class _Insertion:
 
 @dataclass(eq=False, repr=False)
 class ConfigMapWriter(Writer[ConfigMapCache]):
-    """Writes reservations into ConfigMaps: a set is one write."""
+    """Writes reservations into ConfigMaps; the members of a set in one request."""
 
     _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
     _queued: dict[Name, list[_Insertion]] = field(default_factory=dict, init=False)
 
     def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
+        """Return the ref of the reservation with a name, stored or pending; None if absent."""
         for configmap in self._shards():
             ref = Ref(self.namespace, configmap, name)
             if self.cache.latest(ref) is not None:
@@ -64,7 +64,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         return None
 
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
-        """Return a ConfigMap with room for keys and values of so many bytes."""
+        """Return the ref, without a key, of a ConfigMap with room; `sizes` are bytes by name."""
         size = sum(len(key.encode()) + each for key, each in sizes.items())
         if size > MOST_BYTES:
             problem = f"{size} bytes are too many for one ConfigMap"
@@ -72,7 +72,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         for configmap in self._names():
             used = self.cache.size((self.namespace, configmap))
             if not used or used + size <= MOST_BYTES:
-                self._turn(configmap)  # From now on what is found may be there.
+                self._turn(configmap)  # From now on `find` searches this ConfigMap.
                 return Ref(self.namespace, configmap, "")
         raise AssertionError("there is no last ConfigMap")
 
@@ -86,7 +86,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         return True
 
     def _turn(self, configmap: str) -> asyncio.Lock:
-        """Return the lock for one request at a time: others would have to start again."""
+        """Return the lock of a ConfigMap: concurrent requests would fail and start again."""
         return self._turns.setdefault(configmap, asyncio.Lock())
 
     def _names(self) -> Iterator[str]:
@@ -95,7 +95,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
             yield f"{BASE}-{number}"
 
     def _shards(self) -> list[str]:
-        """Return the ConfigMaps of this store that exist or are being created, in order."""
+        """Return the ConfigMaps of this store that exist or are being created, by number."""
         known = {name for namespace, name in self.cache.names() if namespace == self.namespace}
         return sorted(filter(_SHARD.fullmatch, known | self._turns.keys()), key=_number)
 
@@ -119,9 +119,9 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         return None
 
     async def _write_queued(self, name: Name) -> None:
-        """Write all that has queued up in one request.
+        """Write all queued insertions in one request.
 
-        If that fails, each is written by itself when its turn comes: failures are independent.
+        If the request fails, each insertion is sent alone, so that failures stay independent.
         """
         queued = self._queued.pop(name)
         for each in queued:
@@ -134,16 +134,16 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
         for each in queued:
             each.made, each.may_be_written = together.made, together.may_be_written
 
-    async def _write(self, name: Name, wanted: _Insertion) -> Metadata:
-        """Write keys that must not be there; return the ConfigMap that has them.
+    async def _write(self, name: Name, insertion: _Insertion) -> Metadata:
+        """Write new keys; return the metadata of the written ConfigMap.
 
-        A request without an answer is sent again: the API server carries out one of them at most.
+        A request without an answer is sent again: the API server accepts only one of them.
 
         Raises:
-            Taken: one of the keys is there.
+            Taken: one of the keys exists.
             ApiError: the API server refused.
         """
-        texts = wanted.texts
+        texts = insertion.texts
         tries, backoff = 0, self.patience.backoff()
         current: ConfigMapObject | None = self._guess(name)
         while True:
@@ -154,7 +154,7 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
                 if tries > MOST_TRIES or (exc.is_definite and not exc.is_late):
                     raise
                 if not exc.is_definite:
-                    wanted.may_be_written = True
+                    insertion.may_be_written = True
                     log.warning("write not confirmed, asking again", why=str(exc))
                     await backoff.sleep()
                     continue
@@ -163,13 +163,13 @@ class ConfigMapWriter(Writer[ConfigMapCache]):
                 problem = f"ConfigMap {'/'.join(name)} lacks the label {LABEL_KEY}: {LABEL_VALUE!r}"
                 raise ApiError(HTTPStatus.CONFLICT, "NotAStore", problem)
             there = {} if current is None else current.data or {}
-            if current is not None and wanted.may_be_written and texts.items() <= there.items():
+            if current is not None and insertion.may_be_written and texts.items() <= there.items():
                 return current.metadata
             if taken := texts.keys() & there.keys():
                 raise Taken(f"{min(taken)} is in ConfigMap {'/'.join(name)} already")
 
     def _guess(self, name: Name) -> ConfigMapObject | None:
-        """Return a ConfigMap as the watch last showed it, None if it has not."""
+        """Return a ConfigMap from the cache, with empty values; None if it is not cached."""
         metadata = self.cache.metadata(name)
         if metadata is None:
             return None

@@ -1,1 +1,1 @@
-"""Reservations as objects of their own."""
+"""The store of reservations as Reservation objects."""

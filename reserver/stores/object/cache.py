@@ -1,4 +1,4 @@
-"""Feeds Reservation objects into the ledger."""
+"""The cache of Reservation objects, which feeds them into the ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reserver.stores.object.status_codec import digest, idle_since, latest, reco
 
 @dataclass(eq=False, repr=False)
 class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
-    """All Reservation objects; a ref is an object.
+    """All Reservation objects, by ref.
 
     Attributes:
         home: Reserver's own namespace.
@@ -32,12 +32,12 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     _known: dict[Name, KnownObject] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Begin with nothing known."""
+        """Begin with an empty cache."""
         self._reading = ObjectReading(self.clock, self.home)
         self._sets = Sets(self.changed)
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
-        """Take an object as it is now, shown by a watch or, after changes were missed, a list."""
+        """Process the present object, from a watch or, after missed changes, from a list."""
         self.ledger.advance(self.clock())
         name = (item.metadata.namespace, item.metadata.name)
         before = self._known.get(name)
@@ -58,7 +58,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         self._awaited.check()
 
     def drop(self, name: Name, revision: int = 0) -> None:
-        """Forget an object that is gone at a resourceVersion; 0 if unknown."""
+        """Drop an object that was deleted at a resourceVersion; 0 if unknown."""
         ref = Ref.of_object(*name)
         known = self.known(ref)
         if known is not None and known.reservation is not None:
@@ -70,21 +70,21 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             self.changed(ref)
             self.ledger.drop(ref)
             self._sets.drop(ref)
-            if expected is not None:  # What is gone was another one of that name, perhaps.
+            if expected is not None:  # The deleted object may be an older one of that name.
                 expected.gone_at = revision
                 self._promise(expected)
         elif expected is not None and expected.uid:
-            self._forget(ref)  # It came and went unseen.
+            self._forget(ref)  # Created and deleted between two events of the watch.
         self._awaited.check()
 
     def listed(self, revision: int) -> None:
-        """Note that a list of a resourceVersion has shown all objects."""
+        """Record that a list at a resourceVersion has shown all objects."""
         for ref, expected in self._expected.items():
             if not expected.uid and self.known(ref) is None:
                 expected.gone_at = revision
 
     def is_expected(self, item: ReservationObject) -> bool:
-        """Return whether an object is the one that is being written."""
+        """Return whether an object is the pending one of its ref."""
         expected = self._expected.get(item.ref)
         if expected is None:
             return False
@@ -93,21 +93,21 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return self._reading.entries(item).says_what(expected.entries)
 
     def written(self, ref: Ref, made: Metadata) -> None:
-        """Note that an expected object was written."""
+        """Record that a pending object was written; `made` is its metadata."""
         expected, known = self._expected.get(ref), self.known(ref)
         if expected is None:
-            return  # The watch was faster.
+            return  # The watch has shown it already.
         if known is not None and known.metadata.uid == made.uid:
-            del self._expected[ref]  # As well, and something has made it say something else.
+            del self._expected[ref]  # The watch has shown it already, with an edit since.
             self._awaited.check()
         elif known is None and 0 < made.revision <= expected.gone_at:
-            self._forget(ref)  # It came and went unseen.
+            self._forget(ref)  # Created and deleted between two events of the watch.
             self._awaited.check()
         else:
             expected.uid = made.uid
 
     def wrote(self, item: ReservationObject) -> None:
-        """Note what the API server answered to a write; the watch will show it, too."""
+        """Update an object from the answer to a write, ahead of the watch."""
         known = self.known(item.ref)
         if (
             known is not None
@@ -117,16 +117,16 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             self._update(known, item)
 
     def abandon_unfinished(self) -> tuple[str, ...]:
-        """Delete the sets that nobody finishes before; return their ids."""
+        """Delete the unfinished sets of earlier processes; return their ids."""
         found = {k.metadata.set_id for k in self._known.values() if k.metadata.is_unfinished}
         for set_id in found:
             self._sets.doom(set_id)
         return tuple(sorted(found))
 
     async def take_back(self, first: Ref, set_id: str) -> bool:
-        """Delete a set that its writer could not finish; return once nothing of it is left.
+        """Delete a set that its writer could not finish; return True once it is deleted.
 
-        Return False if it is finished all the same, by a request without an answer: then it stays.
+        Return False if a request without an answer has finished the set: then it stays.
         """
         self._sets.doom(set_id)
         await self.until(lambda: first not in self._expected)
@@ -141,14 +141,14 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return is_gone
 
     def _has(self, set_id: str) -> bool:
-        """Return whether a member of a set exists, or may exist."""
+        """Return whether a member of a set is cached or pending."""
         expected = (each.set_id for each in self._expected.values())
         return self._sets.has(set_id) or set_id in expected
 
     def is_unfinished(self, ref: Ref) -> bool:
-        """Return whether an object is of a set that is being written, or taken back.
+        """Return whether an object belongs to a set that is being written or rolled back.
 
-        While the first member says so, it is known of that one alone.
+        While a set is being written, True only for its first member.
         """
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None and known.metadata.is_unfinished:
@@ -157,11 +157,11 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return self._sets.is_doomed(set_id)
 
     async def placed(self, ref: Ref) -> None:
-        """Wait until the status of an object says where it is placed, if it is."""
+        """Wait until the status of an object has the placements of its reservation."""
         await self.until(lambda: not self._is_unrecorded(ref))
 
     def _is_unrecorded(self, ref: Ref) -> bool:
-        """Return whether an object is about to exist, or does not say where it is placed."""
+        """Return whether the status of a stored or pending object lacks its placements."""
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None:
             said = known.reservation
@@ -169,9 +169,9 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return expected is not None and any(r.placed for r in expected.entries.reservations)
 
     async def as_seen(self, ref: Ref, text: str) -> KnownObject | None:
-        """Return an object if its spec is still the one that was seen, None if it is not.
+        """Return an object if its spec is still `text`; None if it is not.
 
-        One that no watch has shown yet is waited for; then it says the same in other words.
+        Wait for a pending object: the API server may return its spec in another notation.
         """
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None or expected is None or expected.text != text:
@@ -182,20 +182,20 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return known if is_same else None
 
     def names(self) -> tuple[Name, ...]:
-        """Return namespace and name of the objects that are read, or written and not yet read."""
+        """Return namespace and name of the objects that are cached, or written but not shown."""
         expected = ((ref.namespace, ref.key) for ref, each in self._expected.items() if each.uid)
         return tuple({**self._known, **dict.fromkeys(expected)})
 
     def known(self, ref: Ref) -> KnownObject | None:
-        """Return what is known of an object, None when there is none."""
+        """Return a cached object; None if it is absent."""
         return self._known.get((ref.namespace, ref.key))
 
     def all_known(self) -> Iterator[KnownObject]:
-        """Yield what is known of all objects."""
+        """Yield all cached objects."""
         yield from self._known.values()
 
     def subject(self, ref: Ref) -> Metadata | None:
-        """Return the metadata of an object."""
+        """Return the metadata of a cached object; None if it is absent."""
         known = self.known(ref)
         return known.metadata if known else None
 
@@ -208,11 +208,11 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             yield (namespace, "reservations.reserver.io"), count
 
     def tidied(self, ref: Ref, known: KnownObject) -> Deletion | Abandonment | None:
-        """Return the deletion of an object that is over.
+        """Return the deletion of an ended object; None if it stays.
 
-        The first member of a set stays as long as the set is not finished, and goes last if that
-        will never be: what leads to the others must not be lost. It says so first: then nobody
-        finishes the set while its members are being deleted.
+        The first member of an unfinished set stays, and is deleted last when the set is abandoned:
+        it leads to the other members. Before the first deletion it is marked as abandoned, so that
+        no writer finishes the set while its members are being deleted.
         """
         over = filter(self._is_over, known.entries.reservations)
         metadata, endings = known.metadata, self._endings(over)
@@ -231,7 +231,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         return Deletion(ref, path(ref), metadata.uid, version, reason, endings)
 
     def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
-        """Take an object whose spec is unchanged."""
+        """Process an object with an unchanged spec."""
         when = when_written(item.metadata, known.metadata, listed=listed)
         if item.metadata.labels != known.metadata.labels:
             self.changed(item.ref)
@@ -259,25 +259,25 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             self.report(known.metadata, problem)
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
-        """Return the labels of an object, or of one that is being written."""
+        """Return the labels of a stored or pending object."""
         known, expected = self.known(ref), self._expected.get(ref)
         if known is None:
             return expected.labels if expected else {}
         return known.metadata.labels or {}
 
     def owner(self, ref: Ref) -> Mapping[str, object] | None:
-        """Return the owner reference of an object that is being written; None for nobody's."""
+        """Return the owner reference of a pending object; None without one."""
         expected = self._expected.get(ref)
         return expected.owner if expected else None
 
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
-        """Return when slots were claimed, by UID, as the status says."""
+        """Return the times of the claims in the status, in unix seconds by pod UID."""
         known = self.known(ref)
         claims = known.said.claims if known and known.said else ()
         return {claim.uid: parse_moment(claim.at) for claim in claims}
 
     def _recall(self, ref: Ref, known: KnownObject) -> None:
-        """Take the claims of the status, if it is about the present spec."""
+        """Restore claims and admission from the status, if it is of the present spec."""
         reservation, said, metadata = known.reservation, known.said, known.metadata
         if reservation and said and said.observed_generation == metadata.generation:
             landed = recorded(said)
@@ -289,7 +289,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         self._recall_idle(ref, known)
 
     def _recall_idle(self, ref: Ref, known: KnownObject) -> None:
-        """Take since when no pod has used it, if the status says that of the present spec."""
+        """Restore the start of the idle time from the status, if it is of the present spec."""
         reservation, said = known.reservation, known.said
         if said is None or said.idle_since is None:
             return

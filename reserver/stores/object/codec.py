@@ -1,4 +1,4 @@
-"""The Reservation objects of reserver.io/v1alpha1, as structs."""
+"""Structs for the Reservation objects of reserver.io/v1alpha1."""
 
 from __future__ import annotations
 
@@ -35,37 +35,36 @@ COLLECTION = f"/apis/{API_VERSION}/reservations"
 _MOVE = "PodMove"
 
 OWN_DOMAIN = "reserver.io/"
-"""Before the labels that only Reserver writes."""
+"""The prefix of the labels that only Reserver writes."""
 
 SET_LABEL = f"{OWN_DOMAIN}set"
-"""On each member of a set: the id of the set."""
+"""The label of each member of a set: the id of the set."""
 
 UNFINISHED_ANNOTATION = "reserver.io/unfinished-set"
-"""On the first member of a set until all members are written (docs/adr/0012): how many there are to
-be, or `ABANDONED`."""
+"""The annotation of the first member of a set until all members are written (docs/adr/0012): the
+size of the set, or `ABANDONED`."""
 
 ABANDONED = "abandoned"
-"""Instead of that number, once the set can be finished no more: its members are being deleted."""
+"""The value of this annotation while the members of an unfinished set are being deleted."""
 
 VOLUMES_ANNOTATION = f"{OWN_DOMAIN}volume-claims"
-"""On the seat of a PodMove: the PersistentVolumeClaims of the pod that is to land there, as
-``a,b``."""
+"""The annotation of a PodMove's seat: the pod's PersistentVolumeClaims, as ``a,b``."""
 
 PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
-"""On the seat of a PodMove: where the pod itself may be, whatever the move says."""
+"""The annotation of a PodMove's seat: the pod's own placement, without restrictions of the move."""
 
 MOST_CLAIMS = 32
-"""How many of these count; the pod itself is judged by all of them before it is evicted."""
+"""Most volume claims that are read; the pod is checked with all its claims before the eviction."""
 
 
 class StatusClaim(msgspec.Struct, frozen=True):
-    """A slot that a pod claimed.
+    """A claimed slot.
 
     Attributes:
         pod: as ``namespace/name``.
-        uid: of the pod.
-        node: where it was bound; empty if that is no longer known.
-        at: when Reserver saw it, RFC 3339.
+        uid: the UID of the pod.
+        node: the node of the pod; empty if no longer known.
+        at: the time at which Reserver saw the claim, RFC 3339.
     """
 
     pod: str
@@ -75,11 +74,11 @@ class StatusClaim(msgspec.Struct, frozen=True):
 
 
 class MoreClaims(msgspec.Struct, frozen=True):
-    """The slots on one node that pods claimed which `claims` has no room for.
+    """The claimed slots of one node beyond the bound of `claims`.
 
     Attributes:
-        node: where they were bound; empty if that is no longer known.
-        pods: their marks (`digest.mark`), one after the other.
+        node: the node of the pods; empty if no longer known.
+        pods: the marks of the pods (`digest.mark`), joined.
     """
 
     node: str
@@ -89,13 +88,13 @@ class MoreClaims(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """A Reservation in words, for the columns of `kubectl get`.
 
-    These show one value each, and no list.
+    A column shows one value, and no list.
 
     Attributes:
-        nodes: where it holds.
-        resources: what it holds.
-        owners: who may claim it.
-        claimed: how many slots are claimed, of how many.
+        nodes: the nodes with its slots.
+        resources: the held resources.
+        owners: the pods that may claim it.
+        claimed: claimed and total slots, such as 1/3.
     """
 
     nodes: str
@@ -105,12 +104,12 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class ReservationStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """The whole status subresource: a write replaces everything that was there."""
+    """The whole status subresource, which each write replaces."""
 
     phase: str
     observed_generation: Int64
     claimed: Int32
-    expires_at: str | None = None  # The API server drops what is null.
+    expires_at: str | None = None  # The API server drops null fields.
     idle_since: str | None = None
     occurrences: list[OccurrenceFields] | None = None
     placements: list[PartObject]
@@ -127,31 +126,31 @@ class ObjectMetadata(ResourceMetadata, frozen=True):
 
     @property
     def controller_uid(self) -> str:
-        """The UID of the object that it belongs to; empty if it is nobody's."""
+        """The UID of its controller; empty without one."""
         owners = self.owner_references or ()
         return next((owner.uid for owner in owners if owner.controller), "")
 
     @property
     def is_seat(self) -> bool:
-        """Whether it belongs to a PodMove."""
+        """Whether its controller is a PodMove."""
         owners = self.owner_references or ()
         return any(owner.controller and owner.kind == _MOVE for owner in owners)
 
     @property
     def volume_claims(self) -> tuple[str, ...]:
-        """The PersistentVolumeClaims of the pod whose seat it is."""
+        """The PersistentVolumeClaims of the pod for this seat; empty for any other Reservation."""
         written = (self.annotations or {}).get(VOLUMES_ANNOTATION, "") if self.is_seat else ""
         return tuple(filter(None, written.split(",", MOST_CLAIMS)[:MOST_CLAIMS]))
 
     @property
     def set_id(self) -> str:
-        """The set that it was created with, ``NAMESPACE/ID``; empty if it stands alone."""
+        """Its set as ``NAMESPACE/ID``; empty without a set."""
         label = (self.labels or {}).get(SET_LABEL, "")
         return f"{self.namespace}/{label}" if label else ""
 
     @property
     def unfinished(self) -> str:
-        """What it says of its set, of which it is the first; empty once that is whole."""
+        """The annotation of the first member of an unfinished set; empty on any other object."""
         return (self.annotations or {}).get(UNFINISHED_ANNOTATION, "") if self.set_id else ""
 
     @property
@@ -161,7 +160,7 @@ class ObjectMetadata(ResourceMetadata, frozen=True):
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether it is the first member of a set that will never be complete."""
+        """Whether it is the first member of a set that is being deleted before completion."""
         return self.unfinished == ABANDONED
 
 
@@ -172,16 +171,16 @@ class ReservationObject(CustomResource, frozen=True):
 
     @property
     def ref(self) -> Ref:
-        """Where it is written."""
+        """The ref of the object."""
         return Ref.of_object(self.metadata.namespace, self.metadata.name)
 
     @property
     def path(self) -> str:
-        """Its path in the API."""
+        """The path of the object in the API."""
         return path(self.ref)
 
     def said(self) -> ReservationStatus | None:
-        """Return its status; None without one, or if it is not in the form that Reserver writes."""
+        """Return the status; None if it is absent, or not in the form that Reserver writes."""
         return decode_or_none(ReservationStatus, self.status)
 
 
@@ -196,12 +195,12 @@ def collection(namespace: str) -> str:
 
 
 def is_own(key: str) -> bool:
-    """Return whether only Reserver writes a label or an annotation with this key."""
+    """Return whether a key of a label or an annotation is reserved for Reserver."""
     return key.startswith(OWN_DOMAIN)
 
 
 def check_labels(labels: Mapping[str, str], path: str) -> None:
-    """Refuse labels that the API server would refuse, that are too many, or Reserver's own.
+    """Refuse invalid labels, too many labels, and keys reserved for Reserver.
 
     Raises:
         InvalidInput: at `path`.

@@ -1,4 +1,4 @@
-"""Edits of Reservation objects: what is sent to create, replace and complete them."""
+"""The request bodies that create, replace and complete Reservation objects."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def manifest(
     size: int = 0,
     owner: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Return a Reservation to be created.
+    """Return a Reservation to create.
 
     Args:
-        text: its spec, as JSON.
-        labels: that somebody asks for; may be empty.
-        set_id: the set that it is a member of, ``NAMESPACE/ID``; empty if it stands alone.
-        size: of the set, if this one leads it; else 0.
-        owner: its owner reference: it goes with that object; None for nobody's.
+        text: the spec, as JSON.
+        labels: the labels of the request; may be empty.
+        set_id: the set of the object, ``NAMESPACE/ID``; empty without a set.
+        size: the number of members, for the first member of a set; else 0.
+        owner: the owner reference, for garbage collection; None without an owner.
     """
     metadata: dict[str, object] = {"name": ref.key, "namespace": ref.namespace}
     of_set = {SET_LABEL: set_id.rpartition("/")[2]} if set_id else {}
@@ -55,17 +55,16 @@ def manifest(
 def replacement(
     of: ObjectMetadata, seen: bytes, text: str, labels: Mapping[str, str | None]
 ) -> list[dict[str, object]]:
-    """Return the JSON patch that replaces an object's spec, if it is still the one seen.
+    """Return the JSON patch that replaces an object's spec, if the spec is still `seen`.
 
-    It is sent back byte by byte, since the API server compares numbers and strings so
-    (evanphx/json-patch v4). A status that was written meanwhile does not matter, nor do labels that
-    are not set here.
+    The seen spec is sent back unmodified, as the API server compares numbers and strings by bytes
+    (evanphx/json-patch v4). Concurrent changes of the status and of other labels do not matter.
 
     Args:
-        of: metadata of the object, as it was seen.
-        seen: its spec.
+        of: the cached metadata of the object.
+        seen: the cached spec.
         text: the new spec, as JSON.
-        labels: to set, and with None to take away; all others stay.
+        labels: labels to set, or with None to remove; other labels stay.
     """
     return [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
@@ -79,7 +78,7 @@ def _labelling(
     labels: Mapping[str, str | None], seen: Mapping[str, str]
 ) -> list[dict[str, object]]:
     path = "/metadata/labels"
-    if labels and not seen:  # To the API server null is what is not there, as in `edits.insertion`.
+    if labels and not seen:  # To the API server an absent path equals null, as in `insertion`.
         return [
             {"op": "test", "path": path, "value": None},
             {"op": "add", "path": path, "value": dict(labels)},
@@ -95,20 +94,20 @@ def _labelling(
 
 
 def completion(first: ObjectMetadata) -> list[dict[str, object]]:
-    """Return the JSON patch that marks a set as complete, if nobody has abandoned it meanwhile."""
+    """Return the JSON patch that marks a set as complete; it fails if the set was abandoned."""
     return [*_as_seen(first), {"op": "remove", "path": _UNFINISHED}]
 
 
 @dataclass(frozen=True, slots=True)
 class Abandonment:
-    """The write after which a set can be finished no more, on its first member.
+    """The write that marks the first member of a set as abandoned, so that no writer finishes it.
 
-    It fails if the set has been finished meanwhile. Only what it has been made for is deleted.
+    It fails if the set was finished meanwhile. Members are deleted only after this write.
 
     Attributes:
-        ref: of the first member.
-        path: its path in the API.
-        first: its metadata, as they were seen.
+        ref: the ref of the first member.
+        path: the path of the first member in the API.
+        first: the cached metadata of the first member.
     """
 
     ref: Ref

@@ -1,9 +1,9 @@
-"""Reads Reservation objects as entries of the store, up to a bound for each namespace; and sets.
+"""Reads Reservation objects as entries, up to a bound for each namespace, and tracks their sets.
 
-The API server writes one object at a time. So the first member of a set says that the set is
-unfinished until all are written. The next Reserver to start dooms such a set: it has the first
-member say that it is abandoned, which excludes that it is finished, and then deletes all that
-belongs to it (docs/adr/0012).
+The API server writes one object at a time. So the first member of a set is marked as unfinished
+until all members are written. The next Reserver that starts rolls such a set back: it marks the
+first member as abandoned, so that no writer can finish the set, and then deletes all members
+(docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -33,14 +33,13 @@ from reserver.stores.object.codec import (
 
 
 def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
-    """Return what a Reservation says.
+    """Return the entries of a Reservation.
 
-    Unlike a data key it knows when it was created: a ``ttl`` counts from there, and nothing has to
-    be written down.
+    A ``ttl`` counts from the creationTimestamp, so no expiry has to be written back.
 
     Args:
         item: the object.
-        seen_at: unix seconds; from when a ``ttl`` counts if it does not say when it was created.
+        seen_at: start of a ``ttl`` of an object without creationTimestamp, in unix seconds.
         home: Reserver's own namespace (`limits_at`).
     """
     ref, said, beyond = item.ref, item.said(), ""
@@ -56,7 +55,7 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
             return Entries(problems=problems)
     reservation = replace(
         reservation,
-        # A later object of the same name is another reservation.
+        # A later object of the same name is another reservation, with another UID.
         origin=reservation.origin or f"{ref}#{item.metadata.uid}",
         created_at=_created(item, 0.0),
         is_seat=item.metadata.is_seat,
@@ -67,36 +66,36 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
 
 
 def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> tuple[Reservation, str]:
-    """Return what it says, and what is ignored of it: no field that its CRD has is misspelt."""
+    """Return the reservation, and a line about its ignored fields; its CRD excludes misspelling."""
     check_bytes(len(item.spec), limits.spec_bytes)
     spec = document.parse(_text(item.spec))
     return newer_fields.read(spec, item.ref, _created(item, seen_at), limits, was_in_force=True)
 
 
 def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:
-    """Return whether its status, which only Reserver writes, says that this very spec was read."""
+    """Return whether the status, which only Reserver writes, shows that this spec was accepted."""
     return said.observed_generation == item.metadata.generation and said.phase != Phase.INVALID
 
 
 def _fallback(item: ReservationObject, limits: SpecLimits) -> Placement | None:
-    """Return where the pod of a seat may be; None for what is no seat, or does not say it."""
+    """Return the placement of the pod of a seat; None for other objects, and without one."""
     written = (item.metadata.annotations or {}).get(PLACEMENT_ANNOTATION)
     if not item.metadata.is_seat or written is None or len(written) > limits.spec_bytes:
         return None
     try:
         return placement_codec.read(document.parse(written), item.metadata.namespace, limits)
     except InvalidInput:
-        return None  # Not written by us.
+        return None  # Not written by Reserver.
 
 
 def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
-    """Return a reservation placed where its status says, if Reserver chooses its node."""
+    """Return a reservation with the placements of its status, if Reserver chooses its node."""
     if reservation.node:
         return reservation
     try:
         parts = read_parts(said.placements) if said else ()
     except InvalidInput:
-        parts = ()  # Not written by us.
+        parts = ()  # Not written by Reserver.
     return replace(reservation, placed=clipped(parts, reservation.most_slots))
 
 
@@ -119,11 +118,11 @@ def _created(item: ReservationObject, seen_at: float) -> float:
 
 @dataclass(slots=True)
 class KnownObject:
-    """One Reservation as it was last read.
+    """A Reservation, as last read.
 
     Attributes:
-        said: what its status says; None where nothing does, or somebody else wrote it.
-        is_read: False for one of too many in its namespace: nothing is kept of its spec.
+        said: its status; None if absent, or not written by Reserver.
+        is_read: False for an object beyond the bound of its namespace: its spec is not kept.
     """
 
     metadata: ObjectMetadata
@@ -133,37 +132,38 @@ class KnownObject:
     is_read: bool = True
 
     def is_of(self, item: ReservationObject) -> bool:
-        """Return whether an object still has the same spec."""
+        """Return whether an object has the same UID and spec."""
         return self.metadata.uid == item.metadata.uid and self.spec == bytes(item.spec)
 
     @property
     def reservation(self) -> Reservation | None:
-        """What it says; None where it is not enforced."""
+        """The reservation; None if it is not enforced."""
         return next(iter(self.entries.reservations), None)
 
     @property
     def text(self) -> str:
-        """Its spec, as the API server writes it."""
+        """The spec as JSON of the API server."""
         return self.spec.decode(errors="replace")
 
 
 class ObjectReading:
-    """Reads objects; of a namespace other than Reserver's own `MOST_OBJECTS` at most."""
+    """Reads objects, at most `MOST_OBJECTS` of each namespace other than Reserver's own."""
 
     def __init__(self, clock: Callable[[], float], home: str) -> None:
-        """Read at the time of a clock, in unix seconds; `home` is Reserver's own namespace."""
+        """Begin without objects; `clock` returns unix seconds, `home` is Reserver's namespace."""
         self._clock = clock
         self._home = home
         self._read_in: dict[str, int] = {}
 
     def entries(self, item: ReservationObject) -> Entries:
-        """Return what an object says."""
+        """Return the entries of an object."""
         return read_object(item, self._clock(), self._home)
 
     def read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
-        """Return an object as it is now, instead of what was known of it before.
+        """Return the present object, which replaces the cached one.
 
-        An object that was read before, even by an earlier process, is read again: it may hold.
+        An object that was read before, even by an earlier process, is exempt from the bound, as it
+        may hold.
         """
         known = self._read(item, before)
         self._count(
@@ -172,7 +172,7 @@ class ObjectReading:
         return known
 
     def forget(self, namespace: str, known: KnownObject) -> None:
-        """Note that an object is gone."""
+        """Count a deleted object no longer."""
         self._count(namespace, -known.is_read)
 
     def _read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
@@ -187,10 +187,10 @@ class ObjectReading:
             unread = Entries(problems=(EntryProblem(item.ref, error),))
             return KnownObject(item.metadata, b"", unread, said, is_read=False)
         entries = before.entries if before else Entries()
-        with quarantined("store", item.ref) as told:  # What it said before stays if this raises.
+        with quarantined("store", item.ref) as faults:  # The former entries stay if this raises.
             entries = self.entries(item)
-        if told:
-            entries = replace(entries, problems=(EntryProblem(item.ref, told[0]),))
+        if faults:
+            entries = replace(entries, problems=(EntryProblem(item.ref, faults[0]),))
         return KnownObject(item.metadata, bytes(item.spec), entries, said)
 
     def _count(self, namespace: str, more: int) -> None:
@@ -200,10 +200,10 @@ class ObjectReading:
 
 
 class Sets:
-    """The sets of the objects that are known, and those that are being taken back."""
+    """The sets of the cached objects, and the state of their deletion."""
 
     def __init__(self, changed: Callable[[Ref], None]) -> None:
-        """Tell `changed` of members that may have to be written or deleted."""
+        """Begin without sets; `changed` is called with members to write or delete."""
         self._changed = changed
         self._of: dict[Ref, str] = {}
         self._members: dict[str, dict[Ref, None]] = {}
@@ -212,7 +212,7 @@ class Sets:
         self._abandoned: set[str] = set()
 
     def put(self, ref: Ref, metadata: ObjectMetadata) -> None:
-        """Take an object as it is now."""
+        """Process the present metadata of an object."""
         set_id = metadata.set_id
         if self._of.get(ref, "") != set_id:
             self.drop(ref)
@@ -224,18 +224,18 @@ class Sets:
             self._first[set_id] = ref
             if metadata.is_abandoned:
                 self.abandon(set_id)
-        elif self._first.get(set_id) == ref:  # That was the last write: the set stays.
+        elif self._first.get(set_id) == ref:  # Its last write has finished the set.
             del self._first[set_id]
             self.forget(set_id)
 
     def drop(self, ref: Ref) -> None:
-        """Forget an object that is gone."""
+        """Drop a deleted object."""
         set_id = self._of.pop(ref, "")
         members = self._members.get(set_id, {})
         members.pop(ref, None)
         if self._first.get(set_id) == ref:
             del self._first[set_id]
-            if set_id in self._doomed:  # Nobody can finish it any more.
+            if set_id in self._doomed:  # Without its first member the set cannot be finished.
                 self._abandoned.add(set_id)
         if not members:
             self._members.pop(set_id, None)
@@ -245,38 +245,38 @@ class Sets:
             self._touch(set_id)
 
     def doom(self, set_id: str) -> None:
-        """Have a set abandoned, unless it is finished before."""
+        """Request that a set be abandoned, unless it is finished before."""
         self._doomed.add(set_id)
         if first := self._first.get(set_id):
             self._changed(first)
 
     def abandon(self, set_id: str) -> None:
-        """Delete a set that nobody can finish: its members that are known, and that come."""
+        """Mark a set for deletion: its present members, and members that appear later."""
         if set_id not in self._abandoned:
             self._abandoned.add(set_id)
             self._touch(set_id)
 
     def forget(self, set_id: str) -> None:
-        """Note that a set is finished; or nothing is left of it, and no member will come."""
+        """Drop the state of a set that is finished or completely deleted."""
         self._doomed.discard(set_id)
         self._abandoned.discard(set_id)
 
     def has(self, set_id: str) -> bool:
-        """Return whether some member of a set is known."""
+        """Return whether a member of a set is cached."""
         return set_id in self._members
 
     def is_doomed(self, set_id: str) -> bool:
-        """Return whether a set is to be taken back, or already is."""
+        """Return whether a set is being rolled back."""
         return set_id in self._doomed or set_id in self._abandoned
 
     def is_abandoned(self, set_id: str) -> bool:
-        """Return whether a set can be finished no more, so that its members may be deleted."""
+        """Return whether a set cannot be finished any more, so that its members may be deleted."""
         return set_id in self._abandoned
 
     def may_go(self, metadata: ObjectMetadata) -> bool:
-        """Return whether a member of an abandoned set may be deleted now.
+        """Return whether a member of an abandoned set may be deleted.
 
-        The first goes last: it says that the set is unfinished, should this process end.
+        The first member goes last: its annotation lets the next process continue the deletion.
         """
         return not metadata.is_unfinished or len(self._members[metadata.set_id]) == 1
 

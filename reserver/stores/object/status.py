@@ -1,7 +1,7 @@
-"""The acknowledgement of Reservation objects: their status subresource.
+"""Writes the status subresource of Reservation objects.
 
-It follows the ledger, as the companions of ConfigMaps do. Each write is made for the
-resourceVersion that its writer has seen; so of several reservers that see a change one writes it.
+The status follows the ledger, as the companions of ConfigMaps do. Each write carries the
+resourceVersion that its writer has read, so only one of several Reservers writes a change.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from reserver.stores.status import MayWrite, Statuses, always
 log = structlog.get_logger(__name__)
 
 SWEEP_EVERY_S = 60.0
-"""After so long all objects are looked at again: somebody may have written a status, in seconds."""
+"""Seconds after which all objects are checked again, in case another client wrote a status."""
 
 _AT_ONCE = 100
-"""How many writes begin before their answers are awaited."""
+"""Most writes that start before their answers are awaited."""
 
 _CONNECTIONS = 8
-"""How many writes are under way at once; bindings have the rest of the pool for themselves."""
+"""Most writes in flight; the other connections of the pool are for bindings."""
 
 
 class _Write(NamedTuple):
-    """A status that is to be written, for what was seen."""
+    """A status to write, with the object that it was computed from."""
 
     ref: Ref
     seen: KnownObject
@@ -66,7 +66,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
     """Keeps the status of all Reservation objects up to date.
 
     Attributes:
-        refused: called with each object that the API server did not let us write, and why.
+        refused: called with each object whose status the API server refused, and the error.
     """
 
     name = "object status"
@@ -74,14 +74,14 @@ class ObjectStatuses(Statuses[ObjectCache]):
     refused: Callable[[Ref, ApiError], None] = lambda *_: None
 
     def __post_init__(self) -> None:
-        """Begin with nothing written."""
+        """Begin with an empty queue."""
         super().__post_init__()
         self._slots = asyncio.Semaphore(_CONNECTIONS)
         self._swept_at = 0.0
         self._fault = ""
 
     async def write(self, state: State, may_write: MayWrite = always) -> None:
-        """Write what has changed since the last time; what cannot be written is tried later."""
+        """Write the statuses that have changed; a failed write is repeated later."""
         now, pacer = self.now, Pacer()
         if not 0 <= now - self._swept_at < SWEEP_EVERY_S:
             self._swept_at = now
@@ -102,7 +102,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
                         tasks.create_task(self._try(write))
 
     async def _due(self, pending: dict[Ref, None], state: State, pacer: Pacer) -> list[_Write]:
-        """Take some of what is pending, and return the writes for it as it is at this instant."""
+        """Remove refs from `pending`, and return the writes for their present status."""
         short_nodes = self.room.look(state, self.now)
         writes: list[_Write] = []
         while pending and len(writes) < _AT_ONCE:
@@ -110,7 +110,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             del pending[ref]
             known = self.cache.known(ref)
             if known is None:
-                self.queue.discard(ref)  # It came and went.
+                self.queue.discard(ref)  # Deleted meanwhile.
                 continue
             with quarantined("status", ref, partial(self.cache.on_fault, ref)):
                 status = self._status(known, ref, state, short_nodes)
@@ -132,7 +132,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             return invalid(known.entries.problems[0], known.said, generation, now)
         if known.entries.problems:
             return faulty(known.entries.problems[0], known.said, generation, now)
-        # Where it is placed is written with all else, and so it need not be written before.
+        # This write includes the placements, so they need not be in the status before.
         reservation = state.ledger.held_as(reservation)
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
@@ -152,7 +152,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
                 answer = await self.client.patch(f"{path(write.ref)}/status", body)
         except ApiError as exc:
             if exc.status == HTTPStatus.NOT_FOUND:
-                self.queue.succeeded(write.ref)  # It is gone, which the watch will show.
+                self.queue.succeeded(write.ref)  # Deleted; the watch will show this.
             else:
                 self._later(write.ref, exc)
             return
@@ -174,7 +174,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             log.warning("hold not backed", reservation=str(write.ref), why=message)
 
     def _later(self, ref: Ref, error: ApiError) -> None:
-        """Have a write tried again; at once where somebody else has written in between."""
+        """Retry a write: in the next pass after a conflict, else with a growing pause."""
         if error.status == HTTPStatus.CONFLICT:
             self.queue.add(ref)
             return
@@ -182,9 +182,7 @@ class ObjectStatuses(Statuses[ObjectCache]):
             self.refused(ref, error)
         fault = advice(error)
         is_first = self.queue.failed(ref, error, fault) == 1
-        if (
-            is_first and fault != self._fault
-        ):  # One line for one fault, however often it is retried.
+        if is_first and fault != self._fault:  # One line for each fault, not for each retry.
             log.warning("status cannot be written, retrying", reservation=str(ref), why=fault)
             self._fault = fault
 

@@ -1,4 +1,4 @@
-"""The status of a Reservation object."""
+"""Computes and reads the status of a Reservation object."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusCl
 from reserver.stores.passed import LastSaid
 
 WITHIN_LIMITS = "WithinLimits"
-"""The condition of a Reservation that exceeds a limit, and holds all the same; others have none."""
+"""The condition of a Reservation that holds although it exceeds a limit; absent on all others."""
 
-_MOST_TOLD = 5
-"""How many nodes, resources or owners a summary names."""
+_MOST_NAMED = 5
+"""Most nodes, resources or owners that a summary names."""
 
 _MOST_CHARACTERS = 100
-"""How long each part of a summary is: it stands in a column."""
+"""Most characters of each part of a summary, which is a column of `kubectl get`."""
 
 
 def invalid(
     problem: EntryProblem, before: ReservationStatus | None, generation: int, now: float
 ) -> ReservationStatus:
-    """Return the status of a Reservation that is not enforced because it cannot be."""
+    """Return the status of an invalid Reservation, which is not enforced."""
     say = ConditionWriter(before.conditions if before else (), generation, now).condition
     return ReservationStatus(
         phase=INVALID,
@@ -66,7 +66,7 @@ def invalid(
 def faulty(
     problem: EntryProblem, before: ReservationStatus | None, generation: int, now: float
 ) -> ReservationStatus:
-    """Return the status of a Reservation that could not be judged: the rest stays as was said."""
+    """Return the status of a Reservation whose evaluation failed; other parts stay as before."""
     say = ConditionWriter(before.conditions if before else (), generation, now).condition
     kept = before or invalid(problem, before, generation, now)
     others = (condition for condition in kept.conditions if condition.type != "Valid")
@@ -85,19 +85,19 @@ def valid(
     generation: int,
     now: float,
 ) -> ReservationStatus:
-    """Return the status of a Reservation that is enforced.
+    """Return the status of an enforced Reservation.
 
     Args:
-        reservation: what it says, and where it is placed.
-        status: what has become of it.
-        claims: who took slots; those that were told before keep the time that was told.
-        before: what its status said until now.
-        generation: of the spec.
+        reservation: the reservation with its placements.
+        status: its state in the ledger.
+        claims: the claimed slots; a claim in `before` keeps its time.
+        before: the former status; None without one.
+        generation: the generation of the spec.
         now: unix seconds.
     """
     say = ConditionWriter(before.conditions if before else (), generation, now).condition
-    told = {claim.uid: claim for claim in before.claims} if before else {}
-    merged = sorted((_merged(c, told.get(c.uid)) for c in claims), key=_told_first)
+    former = {claim.uid: claim for claim in before.claims} if before else {}
+    merged = sorted((_merged(c, former.get(c.uid)) for c in claims), key=_sort_key)
     claimed = claimed_slots([each.node for each in merged], is_whole=reservation.is_whole)
     named = [each for each in merged[:MOST_CLAIMS_RECORDED] if not is_mark(each.uid)]
     message = status.message or "the node has room for all holds"
@@ -128,13 +128,13 @@ def valid(
 
 
 def recorded(status: ReservationStatus) -> dict[str, str]:
-    """Return where each pod has its slot, by UID or mark; empty if that is no longer known."""
+    """Return the node of each claim by UID or mark; empty if no longer known."""
     more = {pod: each.node for each in status.more_claims or () for pod in parted_marks(each.pods)}
     return {claim.uid: claim.node for claim in status.claims} | more
 
 
 def latest(status: ReservationStatus) -> LastSaid | None:
-    """Return what a status says of an occurrence; None of what does not recur."""
+    """Return the last status of an occurrence; None without a schedule."""
     if not status.occurrences:
         return None
     named = {claim.uid: claim for claim in status.claims}
@@ -148,27 +148,27 @@ def latest(status: ReservationStatus) -> LastSaid | None:
 
 
 def _at(claim: StatusClaim) -> float:
-    with suppress(InvalidInput):  # Not written by us.
+    with suppress(InvalidInput):  # Not written by Reserver.
         return parse_moment(claim.at)
     return 0.0
 
 
 def digest(reservation: Reservation, said: ReservationStatus) -> str:
-    """Return the digest of what a status is about: of what recurs of one occurrence."""
+    """Return the digest for a status: of the reservation, or of an occurrence if it recurs."""
     if reservation.recurrence is None or not said.occurrences:
         return reservation.digest
     return occurrence_digest(reservation.digest, said.occurrences[0].start)
 
 
 def idle_since(status: ReservationStatus) -> float:
-    """Return since when no pod has used it, in unix seconds; 0 if it does not say so."""
-    with suppress(InvalidInput):  # Not written by us.
+    """Return the start of the idle time in a status, in unix seconds; 0 if there is none."""
+    with suppress(InvalidInput):  # Not written by Reserver.
         return parse_moment(status.idle_since) if status.idle_since else 0.0
     return 0.0
 
 
-def _told_first(claim: StatusClaim) -> tuple[bool, str, str]:
-    """Return the sort key of claims: what is known by its mark alone comes last."""
+def _sort_key(claim: StatusClaim) -> tuple[bool, str, str]:
+    """Return the sort key of a claim: by time, with claims known only by their mark last."""
     return is_mark(claim.uid), claim.at, claim.uid
 
 
@@ -182,11 +182,11 @@ def _more(claims: Iterable[StatusClaim]) -> list[MoreClaims]:
 def new_remarks(
     before: ReservationStatus | None, after: ReservationStatus
 ) -> Iterator[tuple[str, str]]:
-    """Yield reason and words of a limit exceeded, or fields ignored, not said before."""
-    told = {condition.reason for condition in before.conditions} if before else set()
+    """Yield reason and message of newly exceeded limits and newly ignored fields."""
+    former = {condition.reason for condition in before.conditions} if before else set()
     for condition in after.conditions:
         is_remark = condition.type == WITHIN_LIMITS or condition.reason == FIELDS_IGNORED
-        if is_remark and condition.reason not in told:
+        if is_remark and condition.reason not in former:
             yield condition.reason, condition.message
 
 
@@ -194,8 +194,8 @@ def summary(reservation: Reservation, claimed: int, home: str | None = None) -> 
     """Return a reservation in words short enough for the columns of a table.
 
     Args:
-        claimed: how many of its slots are.
-        home: a namespace that owners need not say; None for that of the reservation.
+        claimed: the number of claimed slots.
+        home: the namespace to omit from owners; None for the reservation's own namespace.
     """
     resources = [
         f"{name} {quantity.show(name, amount)}"
@@ -235,28 +235,28 @@ def _rule(rule: OwnerRule, home: str) -> str:
 
 
 def _shortly(words: Sequence[str]) -> str:
-    """Return the first of some words, and how many more there are."""
-    told = ", ".join(words[:_MOST_TOLD])
-    if len(told) > _MOST_CHARACTERS:
-        told = f"{told[: _MOST_CHARACTERS - 1]}…"
-    more = len(words) - _MOST_TOLD
-    return f"{told} +{more}" if more > 0 else told
+    """Return the first words, joined and shortened, and the number of further words."""
+    text = ", ".join(words[:_MOST_NAMED])
+    if len(text) > _MOST_CHARACTERS:
+        text = f"{text[: _MOST_CHARACTERS - 1]}…"
+    more = len(words) - _MOST_NAMED
+    return f"{text} +{more}" if more > 0 else text
 
 
-def _merged(claim: StatusClaim, told: StatusClaim | None) -> StatusClaim:
-    """Return a claim with what was known of it before: its pod may be gone by now."""
-    if told is None:
+def _merged(claim: StatusClaim, before: StatusClaim | None) -> StatusClaim:
+    """Return a claim, completed from the former status: its pod may be deleted by now."""
+    if before is None:
         return claim
-    return StatusClaim(claim.pod or told.pod, claim.uid, claim.node or told.node, told.at)
+    return StatusClaim(claim.pod or before.pod, claim.uid, claim.node or before.node, before.at)
 
 
 def was_admitted(said: ReservationStatus) -> bool:
-    """Return whether a status says that the quotas of its namespace let a Reservation hold."""
+    """Return whether a status shows that the quotas of its namespace admitted a Reservation."""
     return said.phase != INVALID and all(c.reason != QUOTA_EXCEEDED for c in said.conditions)
 
 
 def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus) -> bool:
-    """Return whether a hold is not backed and was not said to be so before."""
+    """Return whether a hold is not backed, and was not reported before."""
     unbacked = {Phase.ACTIVE, Phase.FAILED}
     if after.phase not in unbacked or _is_backed(after):
         return False
@@ -264,9 +264,9 @@ def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus
 
 
 def is_violated(before: ReservationStatus | None, after: ReservationStatus) -> bool:
-    """Return whether a hold was backed, and is not any more on a node that exists.
+    """Return whether a hold has lost its room on an existing node.
 
-    One that was edited in between is another reservation.
+    A Reservation that was edited in between counts as another reservation.
     """
     if before is None or before.observed_generation != after.observed_generation:
         return False

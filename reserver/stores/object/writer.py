@@ -1,7 +1,7 @@
-"""Writes reservations as objects, into Reserver's own namespace; and changes objects anywhere.
+"""Creates Reservation objects, and edits them in any namespace.
 
-A set is several objects, of which the API server writes one at a time: the first says that the set
-is unfinished until all are there (docs/adr/0012).
+The API server writes the objects of a set one at a time: the first is marked as unfinished until
+all are written (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reserver.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 log = structlog.get_logger(__name__)
 
 _CONNECTIONS = 8
-"""How many members of a set are written at once; bindings have the rest of the pool."""
+"""Most creations in flight; the other connections of the pool are for bindings."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,12 +39,12 @@ class ObjectWriter(Writer[ObjectCache]):
     )
 
     def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
+        """Return the ref of the reservation with a name, stored or pending; None if absent."""
         ref = Ref.of_object(self.namespace, name)
         return ref if self.cache.latest(ref) is not None else None
 
     def new_ref(self, sizes: Mapping[str, int]) -> Ref:
-        """Return the ref for objects of so many bytes by name."""
+        """Return the ref, without a name, for objects; `sizes` are bytes by name."""
         name, size = max(sizes.items(), key=lambda each: each[1])
         if size > MOST_BYTES:
             problem = f"{name} takes {size} bytes, which is too much for one object"
@@ -99,7 +99,7 @@ class ObjectWriter(Writer[ObjectCache]):
         return outcome
 
     async def _create(self, ref: Ref, body: object) -> Outcome:
-        """Create an object; if that fails, its hold ends."""
+        """Create an object; a failure ends its hold."""
         try:
             async with self._slots:
                 created = await self._send(ref, body)
@@ -111,13 +111,13 @@ class ObjectWriter(Writer[ObjectCache]):
         return None
 
     async def _send(self, ref: Ref, body: object) -> ReservationObject:
-        """Return an object as it was created.
+        """Create an object, and return it.
 
-        A request without an answer is sent again: the API server carries out one of them at most.
+        A request without an answer is sent again: the API server accepts only one of them.
 
         Raises:
-            Taken: there is another one of that name.
-            InvalidInput: the API server does not take the spec.
+            Taken: another object of that name exists.
+            InvalidInput: the CRD's schema refuses the spec.
             ApiError: the API server refused.
         """
         may_be_written, backoff = False, self.patience.backoff()
@@ -141,7 +141,7 @@ class ObjectWriter(Writer[ObjectCache]):
             await backoff.sleep()
 
     async def _finish(self, first: Ref, set_id: str) -> Outcome:
-        """Mark a set as finished: from then on it stays."""
+        """Mark a set as finished, after which it is not rolled back."""
         backoff = self.patience.backoff()
         while True:
             try:
@@ -208,9 +208,9 @@ class ObjectWriter(Writer[ObjectCache]):
 
 
 def _invalid(error: ApiError) -> InvalidInput | None:
-    """Return why the CRD's schema refuses a spec, None for any other error.
+    """Return the refusal of a spec by the CRD's schema; None for any other error.
 
-    Of a failed patch the API server says something else (apimachinery/pkg/api/errors).
+    A patch that cannot be applied has another message (apimachinery/pkg/api/errors).
     """
     if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or " is invalid: " not in error.message:
         return None
