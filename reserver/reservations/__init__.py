@@ -1,1 +1,1 @@
-"""What a reservation is: spec, owner matching, phases, and the ledger of what is held. Pure."""
+"""Reservations: spec, owner matching, phases, and the ledger of all holds. Pure."""

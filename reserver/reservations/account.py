@@ -1,7 +1,7 @@
 """The account of one reservation: its entries, claims and holds.
 
-A reservation may be written at several refs while it is moved (docs/adr/0009). Claims, holds and
-the place that Reserver chose are the reservation's, so they are kept once (docs/adr/0025).
+A reservation may be written at several refs while it is moved (docs/adr/0009). Its claims, its
+holds and the place that Reserver chose belong to all refs, so they are kept once (docs/adr/0025).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 
-# Most have no claim. Writing to this raises; `Account.give` replaces it.
+# Shared, as most accounts have no claim. A write to it raises; `Account.give` replaces it.
 _NO_CLAIMS = cast("dict[str, Claimed]", MappingProxyType({}))
 
 
@@ -29,18 +29,18 @@ class Account:
     """One reservation, with its claims and holds.
 
     Attributes:
-        reservation: what its first entry says, which stands for all of them (`latest`).
-        identity: its identity.
-        order: later ones are greater.
-        entries: where it is written, the longest known first (`LedgerView.copies`).
-        claimants: the pods that claimed a slot, by UID, or by mark if a record says no more.
-        holds: what it holds, one for each node.
-        is_edited: where it is placed was decided for what stood there before.
-        obstacle: why it has no place, or why its place cannot be written; empty if unknown.
-        is_faulty: one of its owner rules has raised an exception; none is asked any more.
-        idle_since: since when no pod has a slot of what it holds, in whole unix seconds; 0 while
-            one has, or where it does not matter.
-        peak: when most pods had slots of it, if it is reusable; known since this process began.
+        reservation: the spec of the first entry, which represents all entries (`latest`).
+        identity: the reservation's identity.
+        order: the order of creation; later accounts have greater numbers.
+        entries: the entries of all refs, the longest known first (`LedgerView.copies`).
+        claimants: the pods that claimed a slot, by UID, or by mark if a record has only the mark.
+        holds: the holds, one for each node.
+        is_edited: the place was decided for an earlier version of the spec.
+        obstacle: the reason for no place, or for an unwritten place; empty if unknown.
+        is_faulty: an owner rule has raised an exception; no rule is evaluated any more.
+        idle_since: since when no pod has a slot, in whole unix seconds; 0 while a pod has a slot,
+            or if the reservation has no `releaseIfIdle`.
+        peak: the most pods at a time of a reusable reservation, since this process began.
     """
 
     reservation: Reservation
@@ -61,44 +61,44 @@ class Account:
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        """The refs of its entries."""
+        """The refs of the entries."""
         return tuple(entry.reservation.ref for entry in self.entries)
 
     def entry(self, ref: Ref) -> Entry:
-        """Return what is written at one of its refs."""
+        """Return the entry at a ref of this account."""
         return next(entry for entry in self.entries if entry.reservation.ref == ref)
 
     def written_in(self, namespace: str) -> int:
-        """Return how many of its entries are in a namespace."""
+        """Return the number of entries in a namespace."""
         return sum(entry.reservation.ref.namespace == namespace for entry in self.entries)
 
     def put(self, entry: Entry) -> None:
-        """Take what is written at a ref."""
+        """Add an entry."""
         if entry not in self.entries:
             self.entries = (*self.entries, entry)
 
     def pop(self, ref: Ref) -> Entry:
-        """Forget what is written at a ref; return it."""
+        """Remove the entry at a ref; return the entry."""
         gone = self.entry(ref)
         self.entries = tuple(entry for entry in self.entries if entry is not gone)
         return gone
 
     @property
     def is_holding(self) -> bool:
-        """Whether it holds anything anywhere."""
+        """Whether any hold has amounts."""
         return any(hold.amounts for hold in self.holds)
 
     @property
     def turns(self) -> dict[str, Written]:
-        """The turn of what holds on each node."""
+        """The turn of the hold on each node."""
         return {hold.reservation.node: hold.since for hold in self.holds}
 
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
-        """Take a turn on each node where it is placed, in the order of the holds there.
+        """Create the holds, each with its turn in the order of its node's holds.
 
         Args:
-            since: the turn on nodes where it is new.
-            earlier: the turns that it keeps, by node.
+            since: the turn on new nodes.
+            earlier: the turns to keep, by node.
         """
         is_placed = not self.reservation.node
         self._hold(
@@ -107,16 +107,16 @@ class Account:
         )
 
     def succeed(self, admits: Callable[[Reservation], bool]) -> None:
-        """Let the entry that is first now stand for all (`latest`), with the former one's turns."""
+        """Let the first entry represent all entries (`latest`); the turns stay."""
         self.reservation, self._left = latest(self.entries, admits), None
         by_node = self.by_node()
         for part in self.reservation.parts:
             by_node[part.node].reservation = self.reservation.on(part)
 
     def move(self, parts: Parts) -> Iterable[Hold]:
-        """Place it elsewhere, behind all that holds there; return the holds that end.
+        """Place the reservation elsewhere, behind all holds there; return the holds that end.
 
-        Its turn on nodes where it stays is the same.
+        On nodes where it stays, it keeps its turn.
         """
         for entry in self.entries:
             entry.reservation = replace(entry.reservation, placed=parts)
@@ -131,30 +131,30 @@ class Account:
 
     def _hold(self, holds: Iterable[Hold]) -> None:
         self.holds, self._left = tuple(holds), None
-        # An owner's call asks for the hold on each node that it names; one alone needs no dict.
+        # A call for an owner looks up the hold on each candidate node; one hold needs no dict.
         self._by_node = self.by_node() if len(self.holds) > 1 else None
-        # Asked for each pod that says it claimed a slot.
+        # Read for each pod that records a claim.
         placed = sum(hold.reservation.slots for hold in self.holds)
         self._is_placed = placed >= self.reservation.slots
 
     def by_node(self) -> dict[str, Hold]:
-        """Return what it holds, by node."""
+        """Return the holds by node."""
         return {hold.reservation.node: hold for hold in self.holds}
 
     def hold_on(self, node: str) -> Hold | None:
-        """Return what it holds on a node; None where it is not placed there."""
+        """Return the hold on a node; None if the reservation is not placed there."""
         if self._by_node is not None:
             return self._by_node.get(node)
         return next((hold for hold in self.holds if hold.reservation.node == node), None)
 
     def may_be_on(self, node: str) -> bool:
-        """Return whether a slot may be on a node; one that has no place yet may be on any."""
+        """Return whether a slot may be on a node; a slot without a place may be on any."""
         return not self._is_placed or self.hold_on(node) is not None
 
     def recall(self, entry: Entry) -> bool:
-        """Take the recorded claims of an entry that are by now known to be its own.
+        """Take the recorded claims of an entry that certainly belong to it.
 
-        Drop those that are known not to be; return whether any were taken.
+        Drop the claims that certainly do not; return whether any claim was taken.
         """
         before = len(self.claimants)
         first, last = entry.written
@@ -172,7 +172,7 @@ class Account:
         return len(self.claimants) > before
 
     def give(self, pod_uid: str, at: int, node: str) -> None:
-        """Give a slot to a pod: at a resourceVersion, and on a node unless that is unknown."""
+        """Give a slot to a pod, with a resourceVersion and a node (empty if unknown)."""
         if self.claimants is _NO_CLAIMS:
             self.claimants = {}
         known = self.claimants.get(pod_uid) or self._unmarked(pod_uid)
@@ -184,19 +184,19 @@ class Account:
             self._left = None
 
     def claimant(self, pod_uid: str) -> str:
-        """Return what a pod would be among the claimants: by its UID, or else by its mark."""
+        """Return a pod's key among the claimants: its mark if only that is there, else its UID."""
         if self._marks and pod_uid not in self.claimants and mark(pod_uid) in self.claimants:
             return mark(pod_uid)
         return pod_uid
 
     def _unmarked(self, pod_uid: str) -> Claimed | None:
-        """Return the claim that is known by a pod's mark, which its UID replaces; None for none."""
+        """Remove and return the claim under a pod's mark, for its UID to replace; else None."""
         known = self.claimants.pop(mark(pod_uid), None) if self._marks else None
         self._marks -= known is not None
         return known
 
     def _take_one(self, node: str) -> None:
-        """Note one more claim: a slot where it is, or else all is reckoned anew."""
+        """Count one more claim: take a slot on its node, or recompute `left` if there is none."""
         if self._left is not None:
             left, _ = self._left
             node = self.reservation.node or node
@@ -207,36 +207,36 @@ class Account:
 
     @property
     def idle_until(self) -> float:
-        """When it ends unless a pod claims it before, in unix seconds."""
+        """The end by `releaseIfIdle`, in unix seconds; infinite without one, or while in use."""
         wait = self.reservation.release_if_idle
         return self.idle_since + wait if wait and self.idle_since else math.inf
 
     @property
     def ends_at(self) -> float:
-        """When it ends unless a pod claims it before: it expires, or has been idle for so long."""
+        """The earlier of `expires_at` and `idle_until`, in unix seconds; infinite without both."""
         expires_at = self.reservation.expires_at
         return self.idle_until if expires_at is None else min(expires_at, self.idle_until)
 
     def take_over(self, other: Account) -> None:
-        """Take the claims of another account, its peak, and how long it has been idle."""
+        """Take over the claims, the peak and the idle time of another account."""
         self.idle_since = max(self.idle_since, other.idle_since)
         self.peak = max(self.peak, other.peak)
         for uid, claim in other.claimants.items():
             self.give(uid, *claim)
 
     def has_seen(self, pod_uid: str) -> bool:
-        """Return whether a watch has shown that a pod has a slot."""
+        """Return whether a watch has confirmed a pod's claim."""
         known = self.claimants.get(self.claimant(pod_uid))
         return known is not None and known.at != UNSEEN
 
     def take(self, pod: Pod, at: int, *, written: bool) -> bool:
-        """Give a slot to a pod; return whether that is new.
+        """Give a slot to a pod; return whether its claim is new, or now under its UID.
 
         Args:
             pod: the pod, on its node.
-            at: a resourceVersion at which it has it, or `UNSEEN`.
-            written: its binding is. One that is not may fail: until it is, only a slot where the
-                pod goes is taken, and what is held for it elsewhere stays held.
+            at: a resourceVersion at which the pod has the slot, or `UNSEEN`.
+            written: the binding is written. An unwritten binding may fail: until then only a slot
+                on the pod's node is taken, and holds for the pod elsewhere stay.
         """
         known_as = self.claimant(pod.uid)
         if self.has_seen(pod.uid):
@@ -250,7 +250,7 @@ class Account:
         return True
 
     def release(self, pod_uid: str) -> bool:
-        """Give the slot of a pod back; return whether it had one."""
+        """Take a pod's slot back; return whether the pod had one."""
         if pod_uid not in self.claimants:
             return False
         del self.claimants[pod_uid]
@@ -259,31 +259,31 @@ class Account:
 
     @property
     def is_reckoned(self) -> bool:
-        """Whether each claim since the last `left` has taken a slot where it is."""
+        """Whether each claim since the last `left` took a slot on its own node."""
         return self._left is not None
 
     def left(self) -> tuple[Mapping[str, int], int]:
-        """Return how many slots are not claimed, by node, and how many of these have no place.
+        """Return the unclaimed slots by node, and the number of unclaimed slots without a node.
 
-        A claim where it has no slot is of one without a place, or else of the last node. What was
-        returned before shows what is claimed since.
+        A claim on a node without a slot takes a slot without a node, or else one of the last node.
+        A mapping that was returned before is updated with later claims.
         """
         if self._left is not None:
             return self._left
         left = self.reservation.unclaimed([claim.node for claim in self.claimants.values()])
-        # Most are on one node or have no claim, and need not keep it: that is quickly reckoned.
-        # Of one that replaces slots another one is wanted with each claim; whole nodes stay held.
+        # Most accounts have one node or no claim: a recomputation is cheap, so nothing is kept.
+        # With `refillUpTo` each claim adds a slot, and whole nodes stay held: not kept either.
         stays = self.reservation.refill_up_to or self.reservation.is_whole
         self._left = left if self.claimants and self.holds[1:] and not stays else None
         return left
 
     def lacks_place(self, snapshot: Snapshot) -> bool:
-        """Return whether any slot has no node."""
+        """Return whether any unclaimed slot has no node, or a node that does not exist."""
         left, unplaced = self.left()
         return unplaced > 0 or any(n and not snapshot.has_node(node) for node, n in left.items())
 
     def staying(self, stays: Callable[[str], bool]) -> tuple[Parts, int]:
-        """Return the parts that stay, and how many slots do not that nobody has claimed."""
+        """Return the parts that stay, and the number of unclaimed slots that lose their place."""
         left, unplaced = self.left()
         staying = []
         for part in self.reservation.placed:
@@ -293,6 +293,6 @@ class Account:
         return clipped(staying, self.reservation.most_slots), unplaced
 
     def compact(self) -> Parts:
-        """Return where it is placed, without the slots of claims that have ended."""
+        """Return the placed parts without the slots of ended claims."""
         claimed_on = [claim.node for claim in self.claimants.values()]
         return compacted(self.reservation.placed, self.left()[0], claimed_on)

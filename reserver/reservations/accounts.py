@@ -1,8 +1,8 @@
-"""Accounts: what was held, claimed and used of each resource, by week, namespace and owner. Pure.
+"""Accounts of held, claimed and used resources by week, namespace and owner. Pure.
 
-Each hour of each unit that a reservation holds is one of three parts: no pod has claimed it (free),
-a pod has claimed it and requests less than its slot (spare), or a pod requests it (used). A meter
-says what one hold holds at a moment, and how much of that is used in a day.
+Each held unit is, in each hour, in one of three states: free (unclaimed), spare (in a claimed slot,
+beyond the pod's requests) or used (requested by the pod). A meter measures one reservation:
+the held amounts at a moment, and the share that is used in a day.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from reserver.reservations.view import LedgerView
 
 MOST_WEEKS = 13
 MOST_NAMESPACES = 500
-"""So many namespaces have accounts of their own in a week."""
+"""Most namespaces with their own accounts in a week."""
 
 MOST_OWNERS = 20
-"""So many owners of a namespace have accounts of their own in a week."""
+"""Most owners of a namespace with their own accounts in a week."""
 
 MOST_RESOURCES = 8
-"""So many resources of an owner are counted in a week."""
+"""Most resources of an owner that are counted in a week."""
 
 _COUNTED_ALWAYS = frozenset({"cpu", "memory"})
-"""Whatever else was counted first: an owner with eight others would hide these."""
+"""Resources beyond the limit as well: an owner could hide them behind eight others."""
 
 _MOST_TEXT = 128
-"""How many characters of an owner are kept."""
+"""Most characters of an owner."""
 
 OTHERS = "_others"
-"""Stands for all others: no namespace and no owner is called that."""
+"""The name for all others: no namespace and no owner has this name."""
 
 _HOUR_S = 3600.0
 WEEK_S = 7 * 86_400
@@ -43,7 +43,7 @@ _MONDAY_S = 3 * 86_400
 
 
 class HoldUse(NamedTuple):
-    """An amount of a resource in its three parts: at a moment, or times hours."""
+    """Free, spare and used amounts of a resource: at a moment, or multiplied by hours."""
 
     free: float = 0.0
     spare: float = 0.0
@@ -51,30 +51,30 @@ class HoldUse(NamedTuple):
 
     @property
     def held(self) -> float:
-        """All of it."""
+        """The held amount."""
         return self.free + self.spare + self.used
 
     @property
     def claimed(self) -> float:
-        """The part of slots that pods have claimed."""
+        """The amount in claimed slots."""
         return self.spare + self.used
 
     @property
     def unused(self) -> float:
-        """The part that no pod requested."""
+        """The amount that no pod requests."""
         return self.free + self.spare
 
     def plus(self, other: HoldUse, times: float = 1.0) -> HoldUse:
-        """Return the sum with another one, so many times."""
+        """Return the sum with `times` times another use."""
         return HoldUse(*(mine + more * times for mine, more in zip(self, other, strict=True)))
 
 
 Uses = Mapping[str, HoldUse]
-"""By resource, in millicores, bytes or pieces."""
+"""Uses by resource, in millicores, bytes or pieces."""
 
 
 class AccountKey(NamedTuple):
-    """The account of an owner in a week; `week` is its begin, a Monday 00:00 UTC, in seconds."""
+    """The key of an owner's account of a week; `week` starts Monday 00:00 UTC, in unix seconds."""
 
     week: int
     namespace: str
@@ -82,23 +82,23 @@ class AccountKey(NamedTuple):
 
 
 def week_of(moment: float) -> int:
-    """Return the begin of the week of a moment, both in unix seconds."""
+    """Return the start of the week of a moment, both in unix seconds."""
     return int((moment + _MONDAY_S) // WEEK_S) * WEEK_S - _MONDAY_S
 
 
 _Week = dict[str, dict[str, dict[str, HoldUse]]]
-"""By namespace and owner."""
+"""Accounts by namespace and owner."""
 
 
 class Accounts:
-    """The accounts of some weeks, within bounds."""
+    """The accounts of the last `MOST_WEEKS` weeks."""
 
     def __init__(self) -> None:
         """Begin empty."""
         self._weeks: dict[int, _Week] = {}
 
     def add(self, namespace: str, owner: str, begin: float, end: float, uses: Uses) -> None:
-        """Add what an owner held between two moments, in unix seconds."""
+        """Add an owner's uses between two moments, in unix seconds."""
         while begin < end:
             week = week_of(begin)
             until = min(end, week + WEEK_S)
@@ -106,7 +106,7 @@ class Accounts:
             begin = until
 
     def put(self, key: AccountKey, uses: Uses, hours: float = 1.0) -> None:
-        """Add to an account what it had, so many hours; what is too much goes to the others."""
+        """Add uses times hours to an account; beyond a bound, to the account of the others."""
         namespaces = self._weeks.setdefault(key.week, {})
         namespace = _bounded(key.namespace, namespaces, MOST_NAMESPACES)
         owners = namespaces.setdefault(namespace, {})
@@ -120,7 +120,7 @@ class Accounts:
             del self._weeks[min(self._weeks)]
 
     def __iter__(self) -> Iterator[tuple[AccountKey, dict[str, HoldUse]]]:
-        """Yield each account, in amounts times hours, the earliest week first."""
+        """Yield each account, in amounts times hours, earliest week first."""
         for week in sorted(self._weeks):
             for namespace, owners in self._weeks[week].items():
                 for owner, account in owners.items():
@@ -128,18 +128,18 @@ class Accounts:
 
     @property
     def weeks(self) -> list[int]:
-        """The weeks, the earliest first."""
+        """The weeks, earliest first."""
         return sorted(self._weeks)
 
     def of(self, week: int) -> Iterator[tuple[str, Mapping[str, Uses]]]:
-        """Yield each namespace of a week with its accounts by owner; others may be added."""
+        """Yield each namespace of a week with its accounts by owner; additions are safe."""
         yield from tuple(self._weeks.get(week, {}).items())
 
     def fold(self) -> Generator[None, None, int]:
-        """Keep less: sum the owners of the oldest week, then of others, then the namespaces.
+        """Shrink the accounts by one week's step; return the week that has changed.
 
-        Only once there is nothing else to sum, the oldest week is forgotten. Others may be added
-        between the steps. Returns the week that has changed.
+        The owners of each namespace are summed first, oldest week first; then the namespaces of a
+        week; then the oldest week is dropped. Additions between the steps are safe.
         """
         for week in sorted(self._weeks):
             many = [name for name, owners in self._weeks[week].items() if owners.keys() != {OTHERS}]
@@ -174,11 +174,11 @@ NOTHING: Uses = {}
 
 
 def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
-    """Return what a reservation holds now, in the three parts of each resource.
+    """Return the current uses of a reservation.
 
-    The use of a pod is its request, up to the slot. A slot whose pod is gone for good holds
-    nothing for anybody. What no node offers nobody holds: its author invents the names, and an
-    account has only so many.
+    A pod uses its request, up to the slot. A claimed slot whose pod is gone counts as nothing.
+    Resources that no node offers do not count: authors can invent names, and an account has a
+    bounded number.
     """
     ref = reservation.ref
     if ledger.phase(ref) not in {Phase.ACTIVE, Phase.CLAIMED}:
@@ -199,9 +199,9 @@ def measured(reservation: Reservation, ledger: LedgerView) -> Uses:
 
 
 def _of_whole_nodes(reservation: Reservation, ledger: LedgerView) -> Uses:
-    """Return the nodes, used while an owner is there, and all that pods of others leave of them.
+    """Return the uses of whole nodes: a node is used while an owner is there.
 
-    First what an account has room for in any case.
+    The resources that matter most come first, as an account keeps a bounded number.
     """
     uses, owners = dict[str, HoldUse](), ledger.owners_on(reservation)
     for node, left in ledger.kept(reservation.ref).items():
@@ -217,15 +217,15 @@ def _of_whole_nodes(reservation: Reservation, ledger: LedgerView) -> Uses:
 
 @dataclass(slots=True)
 class HoldMeter:
-    """Counts what one reservation holds, from look to look.
+    """Measures the uses of one reservation from look to look.
 
     Attributes:
-        namespace: of the pods that it is for.
-        owner: who may claim it, in words.
-        at: until when it is counted, in unix seconds.
-        uses: what it has held since then.
-        day_began: when the day began that is measured for low use.
-        day: what was held and used on that day, in amounts times seconds.
+        namespace: the owners' namespace.
+        owner: the owners, in words.
+        at: the last look, in unix seconds.
+        uses: the uses since the last look.
+        day_began: the start of the day that is measured for low use, in unix seconds.
+        day: the uses of that day, in amounts times seconds.
         is_low: the last day had low use.
     """
 
@@ -241,14 +241,14 @@ class HoldMeter:
     def begun(
         cls, namespace: str, owner: str, uses: Uses, at: float, unused_since: float | None
     ) -> HoldMeter:
-        """Begin to count at a moment.
+        """Begin to measure at a moment.
 
         Args:
-            namespace: of the pods that it is for.
-            owner: who may claim it, in words.
-            uses: what it holds.
+            namespace: the owners' namespace.
+            owner: the owners, in words.
+            uses: the current uses.
             at: the moment, in unix seconds.
-            unused_since: since when it has held that and nothing was used; None if unknown.
+            unused_since: since when the uses are the same and nothing was used; None if unknown.
         """
         meter = cls(namespace, owner, at, uses, at)
         if unused_since is not None:
@@ -257,9 +257,9 @@ class HoldMeter:
         return meter
 
     def advance(self, now: float, uses: Uses) -> tuple[float, Uses]:
-        """Take what it holds from now on; return for how many seconds it has held what.
+        """Take the new uses; return the seconds since the last look, and the uses in that time.
 
-        A day at most: a clock that jumps ahead by years would fill all weeks that are kept.
+        A day at most: a clock that jumps ahead by years would fill all kept weeks.
         """
         seconds, before = min(max(0.0, now - self.at), DAY_S), self.uses
         self._count(seconds)
@@ -268,10 +268,10 @@ class HoldMeter:
         return seconds, before
 
     def finish_day(self, least: float) -> float | None:
-        """End the day if it is over; return the share that was used if that is less than `least`.
+        """End the day if it is over; return the used share if less than `least`, else None.
 
-        Of several resources the one counts of which most was used; not ``pods``, of which one
-        takes its whole slot, however little it requests.
+        The resource with the greatest share counts; of several resources ``pods`` does not: each
+        pod uses all of its slot's ``pods``, however little else it requests.
         """
         days = int((self.at - self.day_began) // DAY_S)
         if not days:

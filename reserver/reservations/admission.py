@@ -1,9 +1,10 @@
-"""Admission: which reservations of one namespace its quotas let hold (docs/adr/0018).
+"""Admission: the reservations of one namespace that its quotas admit (docs/adr/0018).
 
-Those are the first in the order of writing that meet all quotas together. Whoever could not come in
-if it were alone is passed over, so that it keeps nobody else out. Who is in stays in, whatever
-others write, whatever the limits become, and after a start: limits are for what is new. Only an
-edit that asks for what is forbidden loses its place (docs/adr/0064).
+Reservations are admitted in the order of writing, as long as they meet all quotas together. A
+reservation that would exceed a quota alone is skipped, so that it blocks no other. An admitted
+reservation stays admitted, whatever others write, after a lower limit and after a restart: limits
+are for new reservations. Only an edit that asks for something forbidden loses the admission
+(docs/adr/0064).
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from reserver.reservations.ceiling import Ceiling
 from reserver.reservations.quota import AdmissionState, Quota, QuotaShare, WriteOrder
 from reserver.reservations.reservation import Reservation
 
-_SPARE_ROW = 64
-"""So many that do not wait any more may stand in a row, beside as many as there are shares."""
+_SPARE_ENTRIES = 64
+"""Stale entries that the queue may have beyond twice the number of shares."""
 
 
 _KEPT = "it was admitted before that, and holds"
@@ -29,14 +30,14 @@ _ASK_FOR_LESS = "ask for less, or have the quota raised"
 
 @dataclass(slots=True)
 class Admission:
-    """Decides which reservations of one namespace may hold.
+    """Decides the admitted reservations of one namespace.
 
     Attributes:
-        quotas: all of them have to be met.
-        shares: what its reservations ask for, by identity.
-        used: the amounts of the admitted ones.
-        is_open: reservations are admitted.
-        ceiling: what this namespace may hold with others; None where it is not limited.
+        quotas: the namespace's quotas; a reservation has to meet each.
+        shares: the shares of the namespace's reservations, by identity.
+        used: the amounts of the admitted reservations.
+        is_open: whether reservations are admitted now.
+        ceiling: the ceiling of all tenants together; None if the namespace is exempt.
     """
 
     quotas: Sequence[Quota] = ()
@@ -45,7 +46,7 @@ class Admission:
     is_open: bool = True
     ceiling: Ceiling | None = None
     _admitted: dict[QuotaShare, None] = field(default_factory=dict)
-    _row: list[tuple[WriteOrder, str]] = field(default_factory=list)
+    _wait_queue: list[tuple[WriteOrder, str]] = field(default_factory=list)
     _unjudged: deque[str] = field(default_factory=deque)
     _is_over: bool = False
 
@@ -56,17 +57,17 @@ class Admission:
 
     @property
     def pending(self) -> int:
-        """How many reservations are not admitted."""
+        """The number of reservations that are not admitted."""
         return len(self.shares) - len(self._admitted)
 
     def limit(self, quotas: Sequence[Quota]) -> None:
-        """Take other quotas; `step` does what follows from them."""
+        """Replace the quotas; `step` applies them."""
         self.quotas = quotas
         self._unjudged = deque(self.shares)
         self._is_over = self._exceeds()
 
     def enter(self, share: QuotaShare) -> None:
-        """Let a reservation stand in the row, and in if nobody waits before it."""
+        """Add a reservation: admit it if no other waits before it, else block it or let it wait."""
         identity = share.reservation.identity
         self.shares[identity] = share
         share.why = self._never(share)
@@ -85,14 +86,14 @@ class Admission:
             share.why = self._excess(share)
 
     def put_first(self, identity: str) -> None:
-        """Let in, before all others, a reservation of which it is written that it was in."""
+        """Admit next, before all others, a reservation that is recorded as admitted."""
         share = self.shares[identity]
         if share.standing is not AdmissionState.ADMITTED:
             share.turn, share.standing = share.turn._replace(is_new=False), AdmissionState.WAITING
             self._wait(share)
 
     def update(self, identity: str, slots: int) -> None:
-        """Note how many slots of a reservation are left to claim; 0 if it is over."""
+        """Update the unclaimed slots of a reservation; 0 removes the reservation."""
         share = self.shares[identity]
         if not slots:
             self._remove(identity)
@@ -108,14 +109,14 @@ class Admission:
             self._unjudged.append(identity)
 
     def leave(self, identity: str) -> None:
-        """Note that a reservation is no longer written in the namespace."""
+        """Remove a reservation that is no longer written in the namespace."""
         if identity in self.shares:
             self._remove(identity)
 
     def replace(self, identity: str, after: Reservation) -> bool:
-        """Let a reservation that replaces another one take its turn, if it asks for no more.
+        """Let a reservation that replaces another keep its turn, if it asks for no more.
 
-        Return whether it has.
+        Return whether it keeps the turn.
         """
         share = self.shares.get(identity)
         if share is None or (after.identity != identity and after.identity in self.shares):
@@ -133,14 +134,14 @@ class Admission:
         share.reservation, share.asked = after, asked
         if share.standing is AdmissionState.WAITING:
             self._wait(share)
-        self._unjudged.append(after.identity)  # It may live longer now, or name a node.
+        self._unjudged.append(after.identity)  # It may now live longer, or name a node.
         return True
 
     def step(self) -> str | None:
-        """Bring one reservation nearer to what the quotas let hold.
+        """Apply the quotas to one reservation.
 
-        Return its identity, empty if it is where it should be; None when nothing is left to do. A
-        step is a few operations, however many reservations there are.
+        Return its identity, empty if nothing changed; None when no step is left. A step takes a
+        few operations, however many reservations there are.
         """
         if not self.is_open:
             return None
@@ -161,16 +162,16 @@ class Admission:
         return share.reservation.identity
 
     def steps(self) -> Iterator[str]:
-        """Yield what each step returns, until nothing is left to do."""
+        """Yield the result of each step until no step is left."""
         while (identity := self.step()) is not None:
             yield identity
 
     def trial(self, asked: Mapping[str, int], less: str = "") -> str:
-        """Return why what is asked for could not come in at once; empty if it could.
+        """Return why an amount could not be admitted at once; empty if it could.
 
         Args:
-            asked: what all that would be written counts for.
-            less: the identity of the reservation that it would replace.
+            asked: the total amounts of the new reservations.
+            less: the identity of the reservation that they would replace.
         """
         used = dict(self.used)
         if self.admits(less):
@@ -183,7 +184,7 @@ class Admission:
         return why
 
     def _judge(self, share: QuotaShare) -> bool:
-        """Judge a reservation by itself; return whether something else is the case now."""
+        """Judge a reservation by itself; return whether its state or reason changed."""
         if share.standing is AdmissionState.ADMITTED and not self._loses(share):
             before, share.why = share.why, self._beyond(share)
             return share.why != before
@@ -196,14 +197,14 @@ class Admission:
             share.standing, share.why = AdmissionState.WAITING, self._excess(share)
             self._wait(share)
             return True
-        is_news = why != share.why or share.standing is AdmissionState.ADMITTED
+        is_changed = why != share.why or share.standing is AdmissionState.ADMITTED
         if share.standing is AdmissionState.ADMITTED:
             self._dismiss(share)
         share.standing, share.why = AdmissionState.BLOCKED, why
-        return is_news
+        return is_changed
 
     def _loses(self, share: QuotaShare) -> bool:
-        """Return whether an edit asks for something forbidden that the former spec did not have."""
+        """Return whether an edit asks for something forbidden that the former spec did not."""
         before, share.former = share.former, None
         if before is None or not quota.forbids_change(
             self.quotas, before, share.reservation, share.since
@@ -213,7 +214,7 @@ class Admission:
         return True
 
     def _beyond(self, share: QuotaShare) -> str:
-        """Return what one that is admitted exceeds all the same; empty if nothing."""
+        """Return the limit that an admitted reservation exceeds; empty if none."""
         why = quota.forbidden(self.quotas, share.reservation, share.since)
         why = why or quota.exceeded(self.quotas, share.asked, {})
         if not why and self._is_over:
@@ -225,7 +226,7 @@ class Admission:
         return bool(quota.exceeded(self.quotas, self.used, {}))
 
     def _never(self, share: QuotaShare) -> str:
-        """Return why a reservation could not come in if it were alone."""
+        """Return why a reservation could not be admitted even alone; empty if it could."""
         why = quota.forbidden(self.quotas, share.reservation, share.since)
         if not why and quota.exceeded(self.quotas, share.asked, {}):
             others = {} if share.standing is AdmissionState.ADMITTED else self.used
@@ -233,7 +234,7 @@ class Admission:
         return why
 
     def _excess(self, share: QuotaShare) -> str:
-        """Return why a reservation has to wait."""
+        """Return why a reservation has to wait; empty if it need not."""
         why = quota.exceeded(self.quotas, share.asked, self.used)
         if not why and self.ceiling is not None:
             why = self.ceiling.excess(share.reservation, share.asked)
@@ -241,7 +242,7 @@ class Admission:
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether nothing but the ceiling keeps the next reservation out."""
+        """Whether only the ceiling keeps the next reservation waiting."""
         first = self._first() if self.ceiling is not None else None
         return first is not None and not quota.exceeded(self.quotas, first.asked, self.used)
 
@@ -271,25 +272,25 @@ class Admission:
                 self.used[counted] = total
             else:
                 self.used.pop(counted, None)
-        if self._is_over != self._exceeds():  # Those that are in are told.
+        if self._is_over != self._exceeds():  # Their reasons change.
             self._is_over = not self._is_over
             self._unjudged.extend(each.reservation.identity for each in self._admitted)
 
     def _wait(self, share: QuotaShare) -> None:
-        if len(self._row) > _SPARE_ROW + 2 * len(self.shares):
-            self._row = [each for each in self._row if self._is_in_row(*each)]
-            heapq.heapify(self._row)
-        heapq.heappush(self._row, (share.turn, share.reservation.identity))
+        if len(self._wait_queue) > _SPARE_ENTRIES + 2 * len(self.shares):
+            self._wait_queue = [each for each in self._wait_queue if self._is_queued(*each)]
+            heapq.heapify(self._wait_queue)
+        heapq.heappush(self._wait_queue, (share.turn, share.reservation.identity))
 
     def _first(self) -> QuotaShare | None:
-        """Return whose turn it is of those that wait; what is in the row in vain goes."""
-        while self._row:
-            turn, identity = self._row[0]
-            if self._is_in_row(turn, identity):
+        """Return the next waiting share; drop stale entries of the queue before it."""
+        while self._wait_queue:
+            turn, identity = self._wait_queue[0]
+            if self._is_queued(turn, identity):
                 return self.shares[identity]
-            heapq.heappop(self._row)
+            heapq.heappop(self._wait_queue)
         return None
 
-    def _is_in_row(self, turn: WriteOrder, identity: str) -> bool:
+    def _is_queued(self, turn: WriteOrder, identity: str) -> bool:
         share = self.shares.get(identity)
         return share is not None and share.standing is AdmissionState.WAITING and share.turn == turn

@@ -1,7 +1,7 @@
-"""The ceiling: what the reservations of all tenants may hold together (docs/adr/0072).
+"""The ceiling: a limit on the reservations of all tenants together (docs/adr/0072).
 
-Each namespace has its quotas; the sum of many quotas may be more than anybody wants to be held. As
-with a quota, what was admitted stays admitted.
+Each namespace has its quotas; the sum of many quotas may be more than the cluster should hold. As
+with a quota, an admitted reservation stays admitted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from reserver.reservations.quota import EXCEEDED, HELD, Quota, show_amount
 from reserver.reservations.reservation import Reservation
 
 Amounts = Mapping[str, int]
-"""Resources, in millicores of cpu and base units of all else."""
+"""Resources, in millicores of cpu and base units of all others."""
 
 NAME = "tenantCeiling"
 
 CLUSTER = ""
-"""In place of a node's name."""
+"""The key of the cluster, in place of a node's name."""
 
 NOTHING: Mapping[tuple[str, str], int] = MappingProxyType({})
 
@@ -28,9 +28,9 @@ class CeilingLimits(NamedTuple):
     """The most that tenants may hold.
 
     Attributes:
-        cluster: of each resource of the cluster; what is not named is not limited.
+        cluster: the limits of the cluster; other resources are not limited.
         of_node: returns the limit of a node's resource; None without one.
-        percent_of_node: the share of it in the node's allocatable; None without a limit.
+        percent_of_node: the limit as a percentage of a node's allocatable; None without one.
     """
 
     cluster: Amounts
@@ -42,17 +42,17 @@ NO_LIMITS = CeilingLimits({}, lambda *_: None)
 
 
 class Ceiling:
-    """The room that tenants hold, of the cluster and of each node, and the reservations that wait.
+    """The room that tenants hold in the cluster and on each node, and the namespaces that wait.
 
-    On a node counts what names it, from its admission on, and what is placed there, for as long as
-    it holds. A namespace that waits is tried once after each release, in the order of waiting, one
-    after the other: a release costs the same however many wait.
+    On a node count the reservations that name it, from their admission on, and the placed ones as
+    long as they hold. After a release the waiting namespaces are tried one after the other, in the
+    order of waiting, so a release costs the same however many wait.
 
     Attributes:
         limits: the most that tenants may hold.
         quota: the limits of the cluster as a quota.
-        is_open: what was admitted before a start is counted; nobody is admitted before.
-        freed: is called with each node that nothing names any more that did.
+        is_open: whether all earlier admissions are counted; until then nothing is admitted.
+        freed: called with the node that a removed reservation named.
     """
 
     def __init__(self, changed: Callable[[str], None]) -> None:
@@ -67,25 +67,25 @@ class Ceiling:
 
     @property
     def used(self) -> Amounts:
-        """What tenants hold of the cluster, counted as a quota does."""
+        """The amounts that tenants hold in the cluster, under the keys of a quota."""
         return {f"{HELD}{name}": amount for name, amount in self._of(CLUSTER).items()}
 
     @property
     def on_nodes(self) -> Mapping[str, Amounts]:
-        """What tenants hold of each node."""
+        """The amounts that tenants hold on each node."""
         return {node: held for node, held in self._used.items() if node != CLUSTER}
 
     def _of(self, node: str) -> Amounts:
         return self._used.get(node, {})
 
     def limit(self, limits: CeilingLimits) -> None:
-        """Take other limits."""
+        """Replace the limits."""
         hard = {f"{HELD}{name}": amount for name, amount in limits.cluster.items()}
         self.limits, self.quota = limits, Quota(name=NAME, hard=hard)
         self._released()
 
     def count(self, reservation: Reservation, asked: Amounts, sign: int) -> None:
-        """Count what a reservation asks for: 1 if it is admitted, -1 if not any more."""
+        """Count a reservation's amounts; `sign` is 1 on its admission, -1 on its end."""
         for (node, name), amount in _keys(reservation, asked):
             self._add(node, name, sign * amount)
         if sign < 0:
@@ -94,7 +94,7 @@ class Ceiling:
                 self.freed(reservation.node)
 
     def count_placed(self, node: str, before: Amounts, after: Amounts) -> None:
-        """Count what a reservation holds on a node where it is placed, and held before."""
+        """Count a placed hold's new amounts on a node in place of its former ones."""
         for name, amount in after.items():
             self._add(node, name, amount)
         for name, amount in before.items():
@@ -114,16 +114,16 @@ class Ceiling:
         self,
         reservation: Reservation,
         asked: Amounts,
-        besides: Mapping[tuple[str, str], int] = NOTHING,
+        also: Mapping[tuple[str, str], int] = NOTHING,
     ) -> str:
-        """Return why tenants cannot hold what a reservation asks for; empty if they can.
+        """Return why a reservation would exceed the ceiling; empty if it would not.
 
-        The words stay the same while others come and go.
+        The text does not change while other reservations come and go.
 
         Args:
-            reservation: of a tenant.
-            asked: what it counts for.
-            besides: what is asked for at the same time, by node and resource.
+            reservation: a tenant's reservation.
+            asked: its amounts.
+            also: amounts that are asked for at the same time, by node and resource.
         """
         if not self.is_open and self.limits is not NO_LIMITS:
             return f"{EXCEEDED} {NAME}: admitted reservations are being counted"
@@ -131,7 +131,7 @@ class Ceiling:
             node, name = key
             limits = self.limits
             limit = limits.of_node(node, name) if node else self.quota.limit(f"{HELD}{name}")
-            if limit is None or self._of(node).get(name, 0) + besides.get(key, 0) + amount <= limit:
+            if limit is None or self._of(node).get(name, 0) + also.get(key, 0) + amount <= limit:
                 continue
             of = f"node {node}" if node else "the cluster"
             counted = f"{HELD}{name}"
@@ -150,28 +150,28 @@ class Ceiling:
         """Return why some reservations could not all be admitted; empty if they could.
 
         Args:
-            asked: what would be written.
-            instead: an admitted one that one of them would replace.
+            asked: the new reservations with their amounts.
+            instead: the admitted reservation that they would replace.
         """
-        besides: dict[tuple[str, str], int] = {}
+        also: dict[tuple[str, str], int] = {}
         for key, amount in _keys(*instead) if instead else ():
-            besides[key] = -amount
+            also[key] = -amount
         for each in asked:
-            if why := self.excess(*each, besides):
+            if why := self.excess(*each, also):
                 return why
             for key, amount in _keys(*each):
-                besides[key] = besides.get(key, 0) + amount
+                also[key] = also.get(key, 0) + amount
         return ""
 
     def tried(self, namespace: str, *, waits: bool) -> None:
-        """Note that a namespace was tried, and have the next one tried."""
+        """Record whether a namespace still waits after a try, and try the next one."""
         self._waiting.pop(namespace, None)
         if waits:
             self._waiting[namespace] = self._releases
         self._try_next()
 
     def open(self) -> Sequence[str]:
-        """Admit from now on: all are counted that were admitted before. Return who waits."""
+        """Admit from now on: all earlier admissions are counted. Return the waiting namespaces."""
         self.is_open = True
         return tuple(self._waiting)
 
@@ -187,7 +187,7 @@ class Ceiling:
 
 
 def _keys(reservation: Reservation, asked: Amounts) -> Iterable[tuple[tuple[str, str], int]]:
-    """Yield what is counted, of the cluster and of the node that is named."""
+    """Yield the amounts that count in the cluster, and on the named node."""
     for counted, amount in asked.items():
         if counted.startswith(HELD):
             name = counted.removeprefix(HELD)

@@ -1,4 +1,4 @@
-"""Claiming: pods take slots when they are bound, and give some back when they are gone."""
+"""Claiming: pods take slots when bound, and give reusable slots back when gone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from reserver.reservations.reservation import ANY_TIME, Ref
 from reserver.reservations.reservation_view import OVER
 
 _MOST_KEPT = 10
-"""So many pods that gave their slots back are named in the history."""
+"""Most pods of a peak that the history names."""
 
 
 class Claiming(Lifecycle):
     """A ledger in which pods claim the slots of reservations."""
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
-        """Record that a pod claimed a slot, even of a reservation that is not known (yet).
+        """Record that a pod claimed a slot, even of a reservation that is not in the ledger yet.
 
-        What a pod says it claimed counts as `Claims.takes_slot` has it. One that is not written yet
-        may be taken back, and ends nothing that is held elsewhere.
+        Whether the claim takes a slot, `Claims.takes_slot` decides. A claim that is not written may
+        be taken back, and ends no hold elsewhere.
         """
         identity = self._claims.meaning(identity, pod)
         self._claims.add(identity, pod, written=written)
@@ -38,21 +38,21 @@ class Claiming(Lifecycle):
             self._settle(account)
 
     def bound(self, pod: Pod, *, exact: bool) -> None:
-        """Note that somebody just bound a pod: that ends what names it, if it was there before.
+        """Handle a new binding: it ends the reservations that name the pod, if written before it.
 
-        A mirror pod is passed over: kubelets choose its name, and its node is theirs anyway.
+        Mirror pods are skipped: kubelets choose their names, and their node is fixed anyway.
 
         Args:
-            pod: as it is shown bound; what may have been written after its revision may be for
+            pod: the bound pod; a reservation that may be newer than its revision may be for
                 another pod of that name, or for a move.
-            exact: that is the binding's own resourceVersion, not that of a later change of the pod.
+            exact: the revision is the binding's own resourceVersion, not a later change's.
         """
         if pod.is_mirror:
             return
         for account in self._register.naming(pod.name):
             written = min(entry.written for entry in account.entries)
             is_before = written == ANY_TIME or written.last <= pod.revision
-            if account.reservation.recurrence is not None:  # Else it came for an earlier one.
+            if account.reservation.recurrence is not None:  # It may be for an earlier one.
                 is_before = exact and account.reservation.is_for(self._now)
             if self._phase(account) not in OVER and is_before:
                 self.claim(account.identity, pod)
@@ -60,7 +60,7 @@ class Claiming(Lifecycle):
             self._claims.bound(pod)
 
     def written(self, pod_uid: str) -> None:
-        """Note that the API server has a pod's claims, which are now final."""
+        """Make a pod's claims final: the API server has them."""
         if not self._claims.written(pod_uid):
             return
         for identity in self._claims.by(pod_uid):
@@ -71,19 +71,19 @@ class Claiming(Lifecycle):
                 self._settle_claim(account, pod.node)
 
     def unclaim(self, pod_uid: str) -> None:
-        """Take back a pod's claims: its binding failed."""
+        """Take back a pod's claims after its binding failed."""
         for account in self._accounts(self._claims.forget(pod_uid)):
             account.release(pod_uid)
             self._settle(account)
 
     def pod_over(self, pod: Pod) -> None:
-        """Note that a pod has finished or is gone: its slots of what is reusable come back.
+        """Take back the reusable slots of a pod that has finished or is gone.
 
-        What it took of others stays taken as long as they are written.
+        Other slots stay taken as long as their reservations are written.
         """
         self._claims.over(pod)
         named, claimed = self._register.naming(pod.name), self._accounts(self._claims.by(pod.uid))
-        is_guest = pod.node in self._snapshot.whole_nodes  # Perhaps an owner, also without a claim.
+        is_guest = pod.node in self._snapshot.whole_nodes  # The pod may own a node without a claim.
         holding = self.holding_on(pod.node) if is_guest else ()
         here = (self._register[each.ref] for each in holding)
         for account in dict.fromkeys((*named, *claimed, *here)):
@@ -92,7 +92,7 @@ class Claiming(Lifecycle):
                 self._settle(account)
 
     def _give_back(self, account: Account, pod_uid: str) -> bool:
-        """Take a slot back from a pod; return whether it had one. Else nobody would know later."""
+        """Take a slot back from a pod, recording the peak; return whether the pod had one."""
         claimants = account.claimants
         if pod_uid in claimants and len(claimants) > account.peak.pods:
             pods, is_whole = self._claims.of(account.identity), account.reservation.is_whole
@@ -102,15 +102,15 @@ class Claiming(Lifecycle):
         return account.release(pod_uid)
 
     def pod_gone(self, pod: Pod) -> None:
-        """Note that a pod is gone, and no longer evidence of its claims."""
+        """Take back the reusable slots of a deleted pod, and drop it as evidence of its claims."""
         self.pod_over(pod)
         for account in self._accounts(self._claims.forget(pod.uid)):
             self._settle(account)
 
     def claims_lost_by_extension(self, ref: Ref) -> int:
-        """Return how many claims end, though their pods go on, if it expires at another moment.
+        """Return the number of claims that a change of the expiry ends although their pods go on.
 
-        Those are all, but of what is reusable: there an older version has written them.
+        These are all claims; of a reusable reservation, only claims that an older version wrote.
         """
         account = self._register.get(ref)
         if account is None or account.reservation.is_whole:

@@ -1,6 +1,6 @@
-"""Claims as bound pods record them, and when the pods were bound.
+"""Claims as bound pods record them, and the pods' bindings.
 
-It is kept apart from the reservations: either may become known first.
+Claims are kept apart from reservations, as either may be observed first.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from reserver.reservations.entry import UNSEEN, Entry
 from reserver.reservations.index import ReservationIndex
 
 _REMEMBERED = 20_000
-"""How many bindings are remembered: those of the minutes by which two watches may differ."""
+"""Most bindings that are remembered: a few minutes' worth, by which two watches may differ."""
 
 
 class _Binding(NamedTuple):
-    """That a pod was bound.
+    """The binding of a pod.
 
     Attributes:
-        uid: the pod's.
+        uid: the pod's UID.
         at: the resourceVersion at which it was bound.
-        is_over: it has finished or is gone since, or may be.
+        is_over: whether the pod has finished or is gone, or may be.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class Claims:
     """The claims of pods, by the identity of the reservation."""
 
     def __init__(self, register: ReservationIndex) -> None:
-        """Begin without claims; `register` has the reservations."""
+        """Begin without claims; `register` contains the reservations."""
         self._register = register
         self._pods: dict[str, dict[str, Pod]] = {}
         self._identities: dict[str, set[str]] = {}
@@ -49,7 +49,7 @@ class Claims:
         self._bindings = FairMemory[PodName, _Binding](_REMEMBERED)
 
     def add(self, identity: str, pod: Pod, *, written: bool) -> None:
-        """Record that a pod claimed a slot; until that is written, it may be taken back."""
+        """Record that a pod claimed a slot; a claim that is not `written` may be taken back."""
         if written:
             self._since.setdefault(pod.uid, pod.revision)
         else:
@@ -57,9 +57,9 @@ class Claims:
         self._keep(identity, pod)
 
     def meaning(self, identity: str, pod: Pod) -> str:
-        """Return the identity by which a claim is known here (`ReservationIndex.meant`).
+        """Return the identity of the reservation that a claim means (`ReservationIndex.meant`).
 
-        An entry that was written after the pod's claim is another reservation.
+        An entry that was written after the claim is another reservation.
         """
         account = next(iter(self._register.meant(identity)), None)
         if account is None:
@@ -69,13 +69,13 @@ class Claims:
         return identity if is_another else account.identity
 
     def adopted(self, entry: Entry) -> dict[str, str]:
-        """Return whose claims are of an entry that were written before it was known.
+        """Return the claims of a new entry that were observed under another identity.
 
-        By UID, with the identity by which they called it.
+        The result maps the pod's UID to that identity.
         """
         reservation, named = entry.reservation, {}
         may_be = reservation.record in self._records
-        # By each name that claims may use: their writers decide how many one record has.
+        # Look up each name that claims may use: a record may have any number of names.
         for digest in other_digests(reservation) if may_be else ():
             other = f"{reservation.record}@{digest}"
             for uid in self._pods.get(other, ()):
@@ -84,22 +84,22 @@ class Claims:
         return named
 
     def adopt(self, named: Mapping[str, str], identity: str) -> None:
-        """Record claims under another identity from now on."""
+        """Move claims to another identity."""
         for uid, other in named.items():
             self._rename(uid, other, identity, keeps=False)
 
     def rename(self, before: str, after: str) -> None:
-        """Record all claims of one identity under another: it is the same reservation."""
+        """Move all claims of one identity to another identity of the same reservation."""
         if before == after:
             return
-        keeps = self._register.of(before) is not None  # It is still written elsewhere.
+        keeps = self._register.of(before) is not None  # The reservation is still written elsewhere.
         for uid in tuple(self._pods.get(before, ())):
             self._rename(uid, before, after, keeps=keeps)
 
     def by_edition(self, account: Account) -> Mapping[str, frozenset[str]]:
-        """Return the claims that call a reservation by its expiry alone, by UID, and how.
+        """Return the claims that name a reservation only by digests with its expiry, by UID.
 
-        An older version wrote them. They count as long as it expires at that moment.
+        An older version wrote them. They count as long as the reservation has that expiry.
         """
         called: dict[str, frozenset[str]] = {}
         for uid, pod in self.of(account.identity).items() if account.reservation.lasting else ():
@@ -110,7 +110,7 @@ class Claims:
         return called
 
     def let_go(self, account: Account) -> list[str]:
-        """Let go of claims that call it by an expiry which it has no more, as a start would."""
+        """Drop the claims that name a former expiry, as a restart would; return their UIDs."""
         gone: list[str] = []
         for uid, names in self.by_edition(account).items():
             if not any(account in self._register.meant(each) for each in names):
@@ -148,7 +148,7 @@ class Claims:
         return self._pods.get(identity, {})
 
     def is_used(self, account: Account) -> bool:
-        """Return whether a pod that has a slot is there, and not over."""
+        """Return whether any pod with a slot exists and has not finished."""
         pods = self.of(account.identity)
         found = (pods[uid] for uid in account.claimants if uid in pods)
         return any(not pod.finished for pod in found)
@@ -156,9 +156,9 @@ class Claims:
     def give_slots(
         self, account: Account, entry: Entry, adopted: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        """Give slots to the owners that are known to have taken some, or to have been bound since.
+        """Give slots to the owners that claimed one, or were bound after the entry was written.
 
-        What is to be given may change with when an entry was written, and with where it is placed.
+        The result depends on the time of the entry's write, and on its place.
         """
         pods = self.of(account.identity)
         if adopted:
@@ -169,7 +169,7 @@ class Claims:
             if self.takes_slot(pod, account):
                 written = self.are_written({uid})
                 account.take(pod, pod.revision if written else UNSEEN, written=written)
-        # What recurs has the pods that were bound while it held: these say so, or their record.
+        # A recurring reservation takes only recorded claims: it is for pods bound while it held.
         for name in () if account.reservation.recurrence else account.reservation.owners:
             binding = self._bindings.get(name)
             if binding is None or binding.at <= entry.written.last:
@@ -180,10 +180,11 @@ class Claims:
             account.give(binding.uid, binding.at, node)
 
     def takes_slot(self, pod: Pod, account: Account) -> bool:
-        """Return whether a pod that says it claimed a reservation has a slot of it.
+        """Return whether a pod that records a claim has a slot of the reservation.
 
-        Whoever creates a pod can write on it what they like. So it has to be an owner; and unless
-        it is named, which ends a reservation wherever it lands, it has one slot, where it is.
+        Any author of a pod can write its annotations. So the pod has to be an owner; a named pod
+        ends the reservation wherever it lands, any other has one slot of one reservation, on its
+        node.
         """
         reservation = account.reservation
         if (reservation.reusable and pod.finished) or not self._register.owns(pod, account):
@@ -198,25 +199,25 @@ class Claims:
         )
 
     def by(self, pod_uid: str) -> frozenset[str]:
-        """Return the identities of what a pod claimed."""
+        """Return the identities of the reservations that a pod claimed."""
         return frozenset(self._identities.get(pod_uid, ()))
 
     def are_written(self, pod_uids: Iterable[str]) -> bool:
-        """Return whether the API server has the claims of each of the pods."""
+        """Return whether the API server has the claims of each pod."""
         return self._unwritten.isdisjoint(pod_uids)
 
     def count_written(self, pod_uids: Mapping[str, object]) -> int:
-        """Return how many of the pods have their claims in the API server."""
+        """Return the number of pods whose claims the API server has."""
         return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
 
     def written(self, pod_uid: str) -> bool:
-        """Note that the API server has a pod's claims; return whether that is new."""
-        is_news = pod_uid in self._unwritten
+        """Mark a pod's claims as written; return whether they were not before."""
+        is_new = pod_uid in self._unwritten
         self._unwritten.discard(pod_uid)
-        return is_news
+        return is_new
 
     def forget(self, pod_uid: str) -> frozenset[str]:
-        """Drop the evidence that a pod gives; return what it claimed."""
+        """Drop a pod as evidence of claims; return the identities that it claimed."""
         self._unwritten.discard(pod_uid)
         self._since.pop(pod_uid, None)
         identities = self._identities.pop(pod_uid, set())
@@ -225,7 +226,7 @@ class Claims:
         return frozenset(identities)
 
     def bound(self, pod: Pod, *, is_over: bool = False) -> None:
-        """Remember at which resourceVersion a pod was bound, also when it is over."""
+        """Remember the resourceVersion of a pod's binding."""
         before = self._bindings.get(pod.name)
         if not pod.is_mirror and (before is None or before.at < pod.revision):
             self._bindings.put(
@@ -233,7 +234,7 @@ class Claims:
             )
 
     def over(self, pod: Pod) -> None:
-        """Note that a pod has finished or is gone."""
+        """Mark the binding of a pod that has finished or is gone."""
         binding = self._bindings.get(pod.name)
         if binding is not None and binding.uid == pod.uid:
             self._bindings.put(pod.name.namespace, pod.name, binding._replace(is_over=True))

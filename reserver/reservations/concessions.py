@@ -1,7 +1,7 @@
-"""What pods of a priority may take of holds, on all nodes at once.
+"""Concessions: the amounts of holds that pods of a priority may take, on all nodes at once.
 
-These are preemptible holds below the priority, and lent ones. Pods of few priorities ask, and few
-nodes change between two calls: so it is remembered, and computed again only where it has changed.
+These are preemptible holds below the priority, and lent holds. Pods have few priorities, and few
+nodes change between two calls: so the amounts are cached, and computed again for changed nodes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from reserver.reservations.reservation import Ref
 _MOST_BYTES = 16 * 2**20
 
 _Yielding = Callable[[int, Container[Ref], Iterable[str]], Mapping[str, Mapping[str, int]]]
-"""Returns what pods of a priority may take of others' holds on some nodes (`NodeHolds`)."""
+"""Returns the amounts of holds that pods of a priority may take on some nodes (`NodeHolds`)."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What pods of one kind may take.
+    """The amounts that pods of one priority may take.
 
     Attributes:
         cells: int64 array, columns × rows.
-        stale: the rows that are to be computed again.
+        stale: the rows to compute again.
     """
 
     cells: Int64s
@@ -39,12 +39,12 @@ class Concessions:
     """The held room of others that pods may take, by their priority."""
 
     def __init__(self, snapshot: Snapshot, yielding: _Yielding, nodes: Collection[str]) -> None:
-        """Begin with nothing remembered.
+        """Begin with an empty cache.
 
         Args:
-            snapshot: capacity, and what is lent.
-            yielding: what holds yield.
-            nodes: where any yields, at any time.
+            snapshot: capacity and loans.
+            yielding: computes the amounts that holds yield.
+            nodes: the nodes with yielding holds, kept up to date by the caller.
         """
         self._snapshot = snapshot
         self._yielding = yielding
@@ -55,19 +55,19 @@ class Concessions:
         snapshot.lending.on_change = self.changed
 
     def changed(self, node: str) -> None:
-        """Note that something else is conceded on a node than before."""
+        """Mark a node's row as stale."""
         row = self._snapshot.row(node)
         if row is not None:
             for found in self._found.values():
                 found.stale.add(row)
 
     def of(self, priority: int, now: float, *, borrows: bool) -> Int64s | None:
-        """Return what pods may take: an int64 array, columns × rows; None if that is nothing.
+        """Return the amounts that pods may take: int64, columns × rows; None if nothing.
 
         Args:
-            priority: theirs.
+            priority: the pods' priority.
             now: unix seconds.
-            borrows: whether they may borrow, too.
+            borrows: whether the pods may also borrow.
         """
         snapshot, lenders = self._snapshot, self._snapshot.lending.lenders() if borrows else ()
         if not (self._nodes or lenders):
@@ -91,7 +91,7 @@ class Concessions:
         snapshot, stale = self._snapshot, sorted(found.stale)
         found.stale.clear()
         found.cells[:, stale] = 0
-        names = map(snapshot.name_of, stale)  # Of rows that are nobody's, too.
+        names = map(snapshot.name_of, stale)  # Also of rows without a node.
         rows = {
             name: row for name, row in zip(names, stale, strict=True) if snapshot.row(name) == row
         }
@@ -106,7 +106,7 @@ def _add(
     rows: Mapping[str, int],
     columns: Mapping[str, int],
 ) -> None:
-    """Add amounts by node and resource, all of a column at once."""
+    """Add amounts by node and resource, a whole column at once."""
     found: dict[int, tuple[list[int], list[int]]] = {}
     for node, totals in amounts.items():
         row = rows[node]

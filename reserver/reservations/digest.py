@@ -1,8 +1,8 @@
-"""Digests: of a reservation, to tell it from what was written there before, and marks of pods.
+"""Digests of reservations, which change with their specs, and marks of pods.
 
-A mark is a pod in eight characters, for records of so many claims that UIDs would take too much.
-Two pods have the same mark once in 2^48. A claim that is known by its mark alone is as good as one
-that is known by its UID: whoever asks for a pod's is found by either (`Account.claimant`).
+A mark is a hash of a pod's UID in eight characters, for records of so many claims that UIDs would
+take too much space. Two pods have the same mark with a probability of 2^-48. A claim is found by
+the pod's UID or by its mark (`Account.claimant`).
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Reservation
 
 _ANY_TIME = "*"
-"""Instead of an expiry, in the digest that outlasts a change of that."""
+"""Replaces the expiry in the digest that does not change with it."""
 
 _near: LRUCache[tuple[str, int], frozenset[str]] = LRUCache(256)
 _DIGEST_LENGTH = 16
 
 
 def is_called(reservation: Reservation, text: str) -> bool:
-    """Return whether this is its digest, or the one that another Reserver computed."""
+    """Return whether a text is a reservation's digest, also as another process computed it."""
     is_near = reservation.drift > 0 and text in near_digests(reservation)
     return text in (reservation.digest, reservation.lasting or reservation.digest) or is_near
 
 
 def other_digests(reservation: Reservation) -> frozenset[str]:
-    """Return by what else claims may call it: another Reserver, or an older one, wrote them."""
+    """Return the other digests that claims may use, by another or an older Reserver."""
     own = reservation.lasting or reservation.digest
     others = near_digests(reservation) if reservation.drift else frozenset({reservation.digest})
     return others - {own}
 
 
 def etag(reservation: Reservation) -> str:
-    """Return a text that changes with what is written, also with when it recurs."""
+    """Return a text that changes with the spec, including the recurrence."""
     recurrence = reservation.recurrence
     if recurrence is None:
         return reservation.digest
@@ -51,23 +51,23 @@ def etag(reservation: Reservation) -> str:
 
 
 def equals(after: Reservation, before: Reservation) -> bool:
-    """Return whether one equals another, apart from when a ``ttl`` was computed."""
+    """Return whether two reservations are equal, apart from when a ``ttl`` was computed."""
     if after.record != before.record:
         return False
     return is_called(before, after.digest) or is_called(after, before.digest)
 
 
 def digest(reservation: Reservation) -> str:
-    """Return a hash of what a reservation says, regardless of how it is written."""
+    """Return a hash of a reservation's spec, regardless of its format."""
     head, tail = _text(reservation)
     return _hash(head, None if reservation.recurrence else reservation.expires_at, tail)
 
 
 def lasting_digest(reservation: Reservation) -> str:
-    """Return the digest of what is reusable without its expiry; empty of anything else.
+    """Return the digest of a reusable reservation without its expiry; empty for others.
 
-    A slot comes back with its pod, so a claim that outlasts an extension loses no room
-    (docs/adr/0090). What recurs has no expiry in its digest anyway.
+    A reusable slot comes back when its pod goes, so a claim that outlasts an extension loses no
+    room (docs/adr/0090). The digest of a recurring reservation has no expiry anyway.
     """
     if not reservation.reusable or reservation.recurrence is not None:
         return ""
@@ -76,7 +76,7 @@ def lasting_digest(reservation: Reservation) -> str:
 
 
 def near_digests(reservation: Reservation) -> frozenset[str]:
-    """Return the digests of Reservers that computed its expiry within the drift."""
+    """Return the digests for each expiry within the drift, as other processes may compute it."""
     key = (reservation.digest, reservation.drift)
     known = _near.get(key)
     if known is None:
@@ -93,7 +93,7 @@ def _hash(head: str, expires_at: float | str | None, tail: str) -> str:
 
 
 def _text(reservation: Reservation) -> tuple[str, str]:
-    """Return what is hashed before and after the moment at which it expires."""
+    """Return the texts that are hashed before and after the expiry."""
     head: list[object] = [
         reservation.node,
         sorted(reservation.owners),
@@ -102,7 +102,7 @@ def _text(reservation: Reservation) -> tuple[str, str]:
         None if reservation.recurrence else reservation.starts_at,
     ]
     tail: list[object] = [reservation.policy]
-    # Without these the digest is what it was before there were these.
+    # An unset field adds nothing, so digests from before the field existed stay valid.
     if reservation.yields_above is not None:
         tail.append(reservation.yields_above)
     if reservation.rules or reservation.reusable:
@@ -113,7 +113,7 @@ def _text(reservation: Reservation) -> tuple[str, str]:
         tail.append({"releaseIfIdle": reservation.release_if_idle})
     if reservation.lends_below is not None:
         tail.append({"lendsBelow": reservation.lends_below})
-    if (comes := reservation.recurrence) is not None:  # Which ones are left out is not part of it.
+    if (comes := reservation.recurrence) is not None:  # Skipped occurrences do not count.
         when = comes.schedule
         tail.append({"recurs": [when.cron, when.duration, when.zone, comes.lead]})
     if reservation.placement.text:
@@ -129,30 +129,30 @@ def _said(rule: OwnerRule) -> list[object]:
 
 
 _SIGN = "~"
-"""Begins a mark; no UID of a pod does."""
+"""The first character of a mark; no pod's UID begins with it."""
 
 _LENGTH = 8
 
 
-@lru_cache(maxsize=100_000)  # Each is asked for whenever the record is written.
+@lru_cache(maxsize=100_000)  # Each mark is read at each write of the record.
 def mark(pod_uid: str) -> str:
-    """Return the mark of a pod; a mark is its own."""
+    """Return the mark of a pod's UID; a mark is returned unchanged."""
     if is_mark(pod_uid):
         return pod_uid
     return _SIGN + urlsafe_b64encode(blake2b(pod_uid.encode(), digest_size=6).digest()).decode()
 
 
 def is_mark(text: str) -> bool:
-    """Return whether something is a mark, and no UID."""
+    """Return whether a text is a mark, not a UID."""
     return text.startswith(_SIGN)
 
 
 def joined_marks(pods: Iterable[str]) -> str:
-    """Return the marks of pods as one text, in their order."""
+    """Return the sorted marks of pods as one text."""
     return "".join(sorted(mark(each)[1:] for each in pods))
 
 
 def parted_marks(text: str) -> Iterator[str]:
-    """Yield the marks that were joined."""
+    """Yield the marks of a text from `joined_marks`."""
     for start in range(0, len(text) - _LENGTH + 1, _LENGTH):
         yield _SIGN + text[start : start + _LENGTH]

@@ -1,4 +1,4 @@
-"""What is written at one ref, and the claims that are known of it."""
+"""The entry of a reservation at one ref, and its recovered claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
 UNSEEN = -1
-"""Instead of a resourceVersion, for a claim whose binding no watch has shown."""
+"""The resourceVersion of a claim whose binding no watch has shown yet."""
 
 
 class Recorded(NamedTuple):
@@ -23,7 +23,7 @@ class Recorded(NamedTuple):
 
     Attributes:
         at: a resourceVersion at which the pod had its slot.
-        known_at: one at which the claim was of what was written there; not earlier.
+        known_at: a resourceVersion at which the claim belonged to the entry there; not earlier.
         node: where the slot was; empty if unknown.
         is_written: whether the claim is persisted in the status. Claims recovered from the watch
             history are persisted only once confirmed.
@@ -42,10 +42,10 @@ class EndedClaim(NamedTuple):
     """A slot that was claimed.
 
     Attributes:
-        uid: of the pod.
-        pod: as ``namespace/name``; empty if it is not known any more.
-        node: where it was bound; empty likewise.
-        at: when that was first seen, unix seconds; 0 if nobody noted it.
+        uid: the pod's UID.
+        pod: ``namespace/name``; empty if unknown by now.
+        node: the pod's node; empty if unknown by now.
+        at: the first observation of the claim, unix seconds; 0 if not recorded.
     """
 
     uid: str
@@ -55,17 +55,17 @@ class EndedClaim(NamedTuple):
 
 
 def ended_claim(uid: str, pod: Pod | None, at: float = 0.0) -> EndedClaim:
-    """Return the claim of a pod, by its UID; None for one that is not known any more."""
+    """Return the ended claim of a UID; `pod` is None if the pod is unknown by now."""
     return EndedClaim(uid, str(pod.name), pod.node, at) if pod else EndedClaim(uid, at=at)
 
 
 class Peak(NamedTuple):
-    """When most pods had slots of what is reusable, before one of them gave its slot back.
+    """The most pods with slots of a reusable reservation, before one of them gave its slot back.
 
     Attributes:
-        pods: how many there were.
-        slots: how many slots they had.
-        claims: some of these.
+        pods: the number of pods.
+        slots: the number of their slots.
+        claims: some of their claims.
     """
 
     pods: int = 0
@@ -80,8 +80,8 @@ class Claimed(NamedTuple):
     """A slot that a pod has.
 
     Attributes:
-        at: a resourceVersion at which it had it; `UNSEEN` while its binding is.
-        node: where it landed; empty if unknown.
+        at: a resourceVersion at which the pod had the slot; `UNSEEN` until a watch shows it.
+        node: the pod's node; empty if unknown.
     """
 
     at: int
@@ -93,14 +93,14 @@ class Entry:
     """One ref at which a reservation is written.
 
     Attributes:
-        reservation: what is written; `placed` says where it is, even if that is not written.
-        written: when.
-        since: when something was first written there, unix seconds.
-        recorded: where it is placed, as written.
-        read_at: when another Reserver, or this one before its start, wrote a place at the latest;
-            a resourceVersion, 0 if neither has.
+        reservation: the written spec, with the current `placed`, even if that is not written yet.
+        written: the resourceVersions between which the entry was written.
+        since: the first write at this ref, unix seconds.
+        recorded: the written place.
+        read_at: resourceVersion of the last place that this process did not write itself; 0
+            without one.
         unsure: recovered claims, by UID, that may belong to an earlier entry with the same content.
-        unwritten: why its expiry or place cannot be written into it; empty if it can, or need not.
+        unwritten: why the expiry or place cannot be written into the entry; empty if not so.
     """
 
     reservation: Reservation
@@ -113,13 +113,13 @@ class Entry:
 
 
 def identified(written: Reservation) -> Reservation:
-    """Return a reservation with its digest, which depends on what it says, not on its layout.
+    """Return a reservation with its digest, which depends on its content, not on its layout.
 
-    Nor does it depend on where it is written, `origin` included, so that a copy in another store is
-    the same reservation; nor on where Reserver has placed it.
+    The digest depends neither on the ref or `origin`, so that a copy in another store is the same
+    reservation, nor on the place that Reserver chose.
 
-    Rewriting it (another layout, a ttl resolved to its moment) keeps its claims; so does another
-    expiry, of what is reusable. Replacing it by another one does not, if only with a later expiry.
+    A rewrite with the same content (another layout, a ttl resolved to its moment) keeps the claims;
+    so does a new expiry of a reusable reservation. Any other edit, even of the expiry, does not.
     """
     return replace(
         written,
@@ -132,10 +132,10 @@ def identified(written: Reservation) -> Reservation:
 
 
 def inherit(entry: Entry, old: Entry) -> bool:
-    """Let what is written at a ref begin where that one was placed.
+    """Let the new entry of a ref begin at the place of the old one.
 
-    It holds there until it is known whether that still suits it. Return whether both are the same
-    to claims: another expiry may be, of what is reusable, or that another Reserver computed.
+    It holds there until the placer has checked the place. Return whether both are the same to
+    claims: a different expiry may be, of a reusable reservation or computed by another process.
     """
     after = entry.reservation
     if entry.recorded == old.recorded:
@@ -155,10 +155,10 @@ def inherit(entry: Entry, old: Entry) -> bool:
 def latest(
     entries: Sequence[Entry], admits: Callable[[Reservation], bool] = lambda _: True
 ) -> Reservation:
-    """Return what the first entry says, until the last of those expires that their quotas admit.
+    """Return the first entry's reservation, with the latest expiry of all admitted entries.
 
-    While it is moved from one store to another, somebody may extend it in one of them. Who writes
-    a copy where no quota admits it does not: it might be of what a manager holds for a tenant.
+    While a reservation is moved from one store to another, a client may extend one of the copies. A
+    copy that no quota admits does not extend it: a tenant may have copied a manager's reservation.
     """
     counted = [entry for entry in entries if admits(entry.reservation)] or entries
     moments = [entry.reservation.expires_at for entry in counted]
@@ -168,7 +168,7 @@ def latest(
 
 
 def by_namespace(entries: Sequence[Entry]) -> Iterable[Reservation]:
-    """Return what is written in each namespace, until the last entry there expires."""
+    """Return one reservation for each namespace, with the latest expiry of its entries there."""
     if len(entries) == 1:
         return (entries[0].reservation,)
     found: dict[str, list[Entry]] = {}

@@ -1,4 +1,4 @@
-"""Phases, policies and other words of reservations, shared with the client and the commands."""
+"""Phases, policies and other enums of reservations, shared with the client and the commands."""
 
 from __future__ import annotations
 
@@ -6,61 +6,61 @@ from enum import StrEnum
 
 
 class Policy(StrEnum):
-    """Whether owners may land elsewhere when their seat cannot be had."""
+    """Whether owners may land elsewhere when kube-scheduler refuses their seat."""
 
     PREFER = "Prefer"
     """Owners land on their seat first, and elsewhere if kube-scheduler refuses it."""
 
     REQUIRE = "Require"
-    """Owners may land nowhere else."""
+    """Owners land on their seats only."""
 
 
 class Phase(StrEnum):
     """The phase of a reservation."""
 
     PENDING = "Pending"
-    """It has not started, has no place yet, or exceeds a quota of its namespace."""
+    """The reservation has not started, has no place yet, or exceeds a quota of its namespace."""
 
     ACTIVE = "Active"
-    """It holds: nobody but its owners gets what it reserves."""
+    """The reservation holds: only its owners get the reserved resources."""
 
     CLAIMED = "Claimed"
     """Every slot was claimed."""
 
     EXPIRED = "Expired"
-    """Its time is over."""
+    """The reservation has expired, or was released when idle."""
 
     FAILED = "Failed"
-    """The node that it names does not exist; it holds as soon as there is such a node."""
+    """The named node does not exist; the reservation holds as soon as the node exists."""
 
     INVALID = "Invalid"
-    """The entry cannot be read, so it holds nothing; the ledger knows none of these."""
+    """The entry is invalid, so it holds nothing and is not in the ledger."""
 
 
 class Outcome(StrEnum):
-    """The outcome of a reservation that is over."""
+    """The outcome of an ended reservation."""
 
     CLAIMED = "Claimed"
     """Every slot was claimed."""
 
     EXPIRED = "Expired"
-    """Its time was over before every slot was claimed."""
+    """The reservation expired before every slot was claimed."""
 
     REMOVED = "Removed"
-    """Somebody removed it before that."""
+    """The reservation was removed before that."""
 
     IDLE = "Idle"
     """No pod had a slot for as long as `releaseIfIdle` says."""
 
 
 class Strategy(StrEnum):
-    """Which of several nodes a placement prefers."""
+    """The node that a placement prefers among several."""
 
     PACK = "pack"
-    """The fullest one that has room for all slots."""
+    """The fullest node that has room for all slots."""
 
     SPREAD = "spread"
-    """The emptiest one, slot by slot."""
+    """The emptiest node for each slot."""
 
 
 class StoreKind(StrEnum):

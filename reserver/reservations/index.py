@@ -1,4 +1,4 @@
-"""The register: which reservations are written; by ref, identity, and who may claim them."""
+"""The register of all reservations, by ref, by identity and by owner."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ V = TypeVar("V", bound=Hashable)
 
 
 def raising(_: Ref, exc: Exception) -> None:
-    """Raise a fault: nobody else handles it."""
+    """Raise a fault that no caller handles."""
     raise exc
 
 
 class _Claimable(NamedTuple):
-    """A reservation that a pod may claim if a rule matches it, or if it is named.
+    """A reservation that a pod may claim if named, or if an owner rule matches.
 
     Attributes:
-        account: of the reservation.
-        rules: those of its rules that are found by one key.
-        is_decided: whether a pod that has the key matches one of the rules for certain.
+        account: the reservation's account.
+        rules: its owner rules under one key.
+        is_decided: whether each pod with the key matches one of the rules.
     """
 
     account: Account
@@ -38,7 +38,7 @@ class _Claimable(NamedTuple):
     is_decided: bool = False
 
     def by(self, pod: Pod, succession: Succession, standing: ReplacementStanding) -> bool:
-        """Return whether a pod stands like this; a rule is not asked again once one has raised."""
+        """Return whether a pod has a standing; a faulty account's rules are not evaluated."""
         if pod.name in self.account.reservation.owners:
             return standing is ReplacementStanding.MAY_CLAIM
         if self.account.is_faulty:
@@ -51,12 +51,12 @@ class _Claimable(NamedTuple):
 
 
 class _Index(Generic[K, V]):
-    """Values by key, the oldest first.
+    """Values by key, oldest first.
 
-    Most keys have one value, which needs no dict: that would be a tenth of a reservation.
+    Most keys have one value, which needs no dict: that would be a tenth of a reservation's memory.
 
     Attributes:
-        found: by key a value, or several as the keys of a dict.
+        found: the value of each key, or a dict with several values as its keys.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class _Index(Generic[K, V]):
         return found if isinstance(found, dict) else (found,)
 
     def insert(self, key: K, value: V) -> None:
-        """Add a value to those of a key."""
+        """Add a value under a key."""
         found = self.found.setdefault(key, value)
         if isinstance(found, dict):
             found[value] = None
@@ -78,7 +78,7 @@ class _Index(Generic[K, V]):
             self.found[key] = {found: None, value: None}
 
     def discard(self, key: K, value: V) -> None:
-        """Remove a value, and its key with the last one."""
+        """Remove a value, and the key with its last value."""
         found = self.found.get(key)
         if isinstance(found, dict) and len(found) > 1:
             del found[value]
@@ -87,55 +87,55 @@ class _Index(Generic[K, V]):
 
 
 class ReservationIndex:
-    """The register of reservations: the account of each, under all its refs."""
+    """The register: the account of each reservation under all its refs."""
 
     def __init__(
         self, succession: Succession, failed: Callable[[Ref, Exception], None] = raising
     ) -> None:
-        """Begin with none.
+        """Begin without reservations.
 
         Args:
-            succession: which pods come after which.
-            failed: called with each ref whose owner rules raise.
+            succession: decides the standing of replacements.
+            failed: called with each ref whose owner rules raise an exception.
         """
         self._succession = succession
         self._failed = failed
         self._by_ref: dict[Ref, Account] = {}
         self._by_identity: dict[str, Account] = {}
-        self._renamed: _Index[str, Entry] = _Index()  # What has `other_digests`, by record.
+        self._renamed: _Index[str, Entry] = _Index()  # Entries with `other_digests`, by record.
         self._by_name: _Index[PodName, Account] = _Index()
         self._by_rule: _Index[owner.Key, _Claimable] = _Index()
 
     def __iter__(self) -> Iterator[tuple[Ref, Account]]:
-        """Yield all refs, in the order in which they became known."""
+        """Yield all refs with their accounts, in the order of their arrival."""
         return iter(self._by_ref.items())
 
     def refs(self) -> tuple[Ref, ...]:
-        """Return all refs at this moment, in the order in which they became known."""
+        """Return the current refs, in the order of their arrival."""
         return tuple(self._by_ref)
 
     def __len__(self) -> int:
-        """Return how many refs there are."""
+        """Return the number of refs."""
         return len(self._by_ref)
 
     def __getitem__(self, ref: Ref) -> Account:
-        """Return the account of what is written at a ref; KeyError if that is nothing."""
+        """Return the account of a ref; KeyError if the ref has no entry."""
         return self._by_ref[ref]
 
     def get(self, ref: Ref) -> Account | None:
-        """Return the account of what is written at a ref."""
+        """Return the account of a ref; None if the ref has no entry."""
         return self._by_ref.get(ref)
 
     def of(self, identity: str) -> Account | None:
-        """Return the account of a reservation."""
+        """Return the account of an identity; None without one."""
         return self._by_identity.get(identity)
 
     def accounts(self) -> Iterable[Account]:
-        """Return the account of each reservation, once."""
+        """Return each account once."""
         return self._by_identity.values()
 
     def add(self, account: Account, entry: Entry) -> None:
-        """Take what is written at a ref where nothing else is; the account may be known."""
+        """Add an entry at a ref without one; the account may be in the register already."""
         reservation, identity = entry.reservation, account.identity
         if identity not in self._by_identity:
             claimable = _claimable(account)
@@ -150,7 +150,7 @@ class ReservationIndex:
         self._by_ref[reservation.ref] = account
 
     def remove(self, ref: Ref) -> Entry:
-        """Forget what is written at a ref, and its account with the last one."""
+        """Remove and return the entry of a ref; the account goes with its last entry."""
         account = self._by_ref.pop(ref)
         entry = account.pop(ref)
         if not account.entries:
@@ -164,7 +164,7 @@ class ReservationIndex:
         return entry
 
     def meant(self, identity: str) -> Iterable[Account]:
-        """Return the accounts that a claim may mean: its writer may call them otherwise."""
+        """Return the accounts that a claim's identity may mean: writers may use other digests."""
         account = self.of(identity)
         if account is not None:
             return (account,)
@@ -173,20 +173,20 @@ class ReservationIndex:
         return dict.fromkeys(self._by_ref[each.ref] for each in written if is_called(each, digest))
 
     def may_concern(self, pod: Pod) -> bool:
-        """Return whether any reservation names a pod or has a rule to ask; for most pods none."""
+        """Return whether any reservation names a pod, or has a rule that may match it."""
         named, ruled = self._by_name.found, self._by_rule.found
         return pod.name in named or not ruled.keys().isdisjoint(owner.keys(pod))
 
     def naming(self, pod: PodName) -> tuple[Account, ...]:
-        """Return the accounts that name a pod, in the order in which they became known."""
+        """Return the accounts that name a pod, in the order of their arrival."""
         return tuple(self._by_name.get(pod))
 
     def matching(
         self, pod: Pod, standing: ReplacementStanding = ReplacementStanding.MAY_CLAIM
     ) -> Iterable[Account]:
-        """Return the accounts that a pod may claim, or stands to otherwise, oldest first.
+        """Return the accounts to which a pod has a standing, oldest first.
 
-        No rule is asked but those that may match it, however many there are.
+        Only rules that may match the pod are evaluated, however many rules there are.
         """
         keys = owner.keys(pod)
         asked = [each for key in keys for each in self._by_rule.get(key)]
@@ -194,7 +194,7 @@ class ReservationIndex:
         return self._asked(asked, pod, standing)
 
     def matching_of(self, accounts: Iterable[Account], pod: Pod) -> Iterable[Account]:
-        """Return those of some accounts that a pod may claim, oldest first."""
+        """Return the accounts of a set that a pod may claim, oldest first."""
         asked = [_Claimable(account, account.reservation.rules) for account in accounts]
         return self._asked(asked, pod, ReplacementStanding.MAY_CLAIM)
 
@@ -228,14 +228,14 @@ class ReservationIndex:
         return is_owner
 
     def _mark_faulty(self, account: Account, exc: Exception) -> None:
-        """Note that an owner rule has raised: from now on only named pods may claim."""
+        """Record that an owner rule has raised: from now on only named pods may claim."""
         account.is_faulty = True
         for ref in account.refs or (account.reservation.ref,):
             self._failed(ref, exc)
 
 
 def _claimable(account: Account) -> dict[owner.Key, _Claimable]:
-    """Return a reservation by each key that finds some of its rules."""
+    """Return a reservation's rules under their keys."""
     rules: dict[owner.Key, tuple[OwnerRule, ...]] = {}
     for rule in account.reservation.rules:
         key = rule.key()

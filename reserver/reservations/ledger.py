@@ -1,11 +1,11 @@
-"""The ledger: what is held where, for whom, at this instant.
+"""The ledger: all holds and their owners at this instant.
 
-Everything in it follows from the reservations as written, the claims that bound pods carry and the
-time; it can be rebuilt from those. It writes what is held into the snapshot's matrix as it changes,
-so a decision costs the same with ten reservations and with ten thousand.
+The ledger follows from the written reservations, the claims on bound pods and the time, and can be
+rebuilt from them. It writes each change of a hold into the snapshot's matrix, so a decision costs
+the same with ten reservations and with ten thousand.
 
-A reservation may be written at two refs for a while, because it is moved from one store to another
-(docs/adr/0009): what has the same identity has one account, and holds once (docs/adr/0025).
+A reservation may be written at two refs for a while, as it is moved from one store to another
+(docs/adr/0009): entries with the same identity share one account, and hold once (docs/adr/0025).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reserver.reservations.turns import kept_turns
 
 
 class Ledger(Claiming):
-    """The ledger: what is held where, for whom, at this instant."""
+    """The ledger: all holds and their owners at this instant."""
 
     def __init__(
         self,
@@ -42,28 +42,28 @@ class Ledger(Claiming):
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
-        """Keep a ledger.
+        """Begin with an empty ledger.
 
         Args:
-            snapshot: what is held is written into its matrix.
-            listener: is notified of reservations that change, and of nodes on which less is held.
-            quotas: what reservations of a namespace may hold together; None for anything.
-            failed: called with each reservation that could not be settled, or whose owner rules
-                could not be asked, and what was raised: it holds what it held.
+            snapshot: its matrix receives the held amounts.
+            listener: notified of changed reservations, and of nodes on which less is held.
+            quotas: the limits of namespaces; None for no limits.
+            failed: called with each reservation whose settling or owner rules raised an exception,
+                and the exception: its holds stay.
         """
         super().__init__(snapshot, listener, quotas, failed)
         self.past = RecoveredClaims(self._register, self._claims, self._settle, self._know_claims)
         self._sequence = count()
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
-        """Take a reservation as written; what stood at its place before is gone.
+        """Store a reservation as written, in place of the former entry of its ref.
 
-        If anything raises meanwhile, what stood there stands.
+        If an exception is raised meanwhile, the former entry stays.
 
         Args:
-            written: when. A pod that it names and that was bound after that has ended it, even if
-                its binding became known first. `NOT_YET` while it is being written: it holds at
-                once, and is put again when the write is seen.
+            written: the time of the write. A named pod that was bound after it has ended the
+                reservation, even if the binding was observed first. `NOT_YET` during a write: the
+                reservation holds at once, and is put again when a watch shows the write.
         """
         before = self._register.get(reservation.ref)
         if before is not None and self._has_ended(before):
@@ -71,7 +71,7 @@ class Ledger(Claiming):
         self._take(reservation.at(self._now), written)
 
     def _take(self, reservation: Reservation, written: Written) -> None:
-        """Take a reservation with its occurrence of this moment."""
+        """Store a reservation with its current occurrence."""
         before = self._register.get(reservation.ref)
         if written.last < ANY_TIME.last:
             self._latest = max(self._latest, written.last)
@@ -102,13 +102,13 @@ class Ledger(Claiming):
             self._claims.rename(before.identity, judged.identity)
 
     def _let_go(self, account: Account) -> None:
-        """Let go of claims that call a reservation by an expiry which it has no more."""
+        """Drop the claims that name a former expiry of a reservation."""
         gone = [account.release(uid) for uid in self._claims.let_go(account)]
         if any(gone):
             self._settle(account)
 
     def _undo(self, written: Reservation, before: Account | None, old: Entry | None) -> None:
-        """Undo a put, however far it has come."""
+        """Undo a `put` that failed at any point."""
         if self._register.get(written.ref) is not before:
             self._withdraw(written.ref)
         self._uncharge(written)
@@ -119,12 +119,12 @@ class Ledger(Claiming):
     def _judged(
         self, entry: Entry, before: Account | None, adopted: Mapping[str, str], *, is_same: bool
     ) -> Account:
-        """Return the account of an entry by itself; nothing has changed yet.
+        """Return a new account for an entry alone; the ledger is unchanged.
 
         Args:
-            before: the account of what stood there.
-            adopted: the claims that are of it as well (`Claims.adopted`).
-            is_same: what stood there is the same to claims. It begins anew if it was over.
+            before: the former account of the ref.
+            adopted: further claims of the entry (`Claims.adopted`).
+            is_same: both are the same to claims. An expired reservation begins anew.
         """
         reservation = entry.reservation
         after = Account(reservation, reservation.identity, next(self._sequence))
@@ -144,18 +144,18 @@ class Ledger(Claiming):
         return after
 
     def _turn_of(self, entry: Entry, before: Account) -> Written:
-        """Return from when on what replaces another one holds: the next occurrence behind all."""
+        """Return the turn of a replacement; the next occurrence comes behind all holds."""
         is_next = entry.reservation.written_as == before.reservation.written_as
         return self._last_turn() if is_next else entry.written
 
     def _recur(self, account: Account) -> bool:
-        """Let what recurs be about the occurrence of this moment; return whether it is another."""
+        """Switch a recurring reservation to its current occurrence; return whether it changed."""
         after = account.reservation.at(self._now)
         if after.identity == account.identity:
             return False
         if self._has_ended(account):
             self._listener.on_occurrence_over(account.reservation.ref)
-        if len(account.entries) > 1:  # Else both occurrences would count until the last one moves.
+        if len(account.entries) > 1:  # Else both occurrences count until the last entry moves.
             for entry in account.entries:
                 reservation = entry.reservation
                 self.quotas.replace(reservation, reservation.about(after), self._now, stays=False)
@@ -168,7 +168,7 @@ class Ledger(Claiming):
         return True
 
     def _enter(self, entry: Entry, judged: Account) -> None:
-        """Take a reservation at a ref where there is none, with the verdict on it."""
+        """Add an entry at a ref without one, with its judged account."""
         account = self._register.of(judged.identity)
         if account is None:
             account = judged
@@ -185,23 +185,23 @@ class Ledger(Claiming):
         self._follow(account)
 
     def _succeed(self, account: Account) -> None:
-        """Let one of several entries stand for all, until the last of them expires."""
+        """Let the first of several entries represent all, until the last of them expires."""
         self._expect_none(account)
         account.succeed(self.quotas.admits)
         self._expect_turns(account)
 
     def _hold(self, account: Account) -> None:
-        """Make it hold what it may; another of its entries may be admitted by now, or none."""
+        """Update the holds of an account; the admission of its entries may have changed."""
         if len(account.entries) > 1 and self._phase_by_time(account) is not Phase.EXPIRED:
             self._succeed(account)
         super()._hold(account)
 
     def _put_again(self, account: Account, again: Reservation, written: Written) -> None:
-        """Take what is written as it was before, but perhaps as placed elsewhere."""
+        """Store an unchanged spec, perhaps with another place."""
         entry = account.entry(again.ref)
         if again.recurrence != entry.reservation.recurrence:
             self._reschedule(account, entry, again.recurrence)
-        # That nothing is written of it any more does not make it unplaced.
+        # A place that is no longer written still counts.
         is_news = bool(again.placed) and again.placed != entry.recorded
         if entry.written is NOT_YET:
             entry.written = written
@@ -218,7 +218,7 @@ class Ledger(Claiming):
         self._settle(account)
 
     def _reschedule(self, account: Account, entry: Entry, after: Recurrence | None) -> None:
-        """Take when it recurs after this occurrence, or that it is suspended."""
+        """Store a new schedule for later occurrences, or a suspension."""
         about = entry.reservation.occurrence
         shown = after.shown(about) if after is not None and about is not None else ()
         for each in (entry, account):
@@ -229,8 +229,8 @@ class Ledger(Claiming):
         """Place a reservation that names no node: it holds there, and nowhere else.
 
         Args:
-            ref: its place in the store; what is written there may say otherwise for a while.
-            parts: on which nodes, no slot twice.
+            ref: its ref; the entry there may have another place for a while.
+            parts: the nodes and their slots.
         """
         account = self._register[ref]
         self._move(account, parts)
@@ -244,7 +244,7 @@ class Ledger(Claiming):
             self._claims.give_slots(account, entry)
 
     def cannot_place(self, ref: Ref, why: str) -> None:
-        """Note why a reservation has no place, or why its place cannot be written."""
+        """Record why a reservation has no place, or why its place cannot be written."""
         account = self._register[ref]
         if account.obstacle != why:
             account.obstacle = why
@@ -252,7 +252,7 @@ class Ledger(Claiming):
                 self._listener.on_reservation_changed(each)
 
     def note_unwritten(self, ref: Ref, why: str) -> None:
-        """Note why the expiry or place of a reservation cannot be written; empty once it is."""
+        """Record why a reservation's expiry or place cannot be written; empty once written."""
         account = self._register.get(ref)
         entry = account.entry(ref) if account is not None else None
         if entry is not None and entry.unwritten != why:
@@ -260,15 +260,15 @@ class Ledger(Claiming):
             self._listener.on_reservation_changed(ref)
 
     def keep(self, ref: Ref) -> None:
-        """Note that an edited reservation stays where it is."""
+        """Record that an edited reservation keeps its place."""
         self._register[ref].is_edited = False
         self._listener.on_reservation_changed(ref)
 
     def drop(self, ref: Ref, successor: str = "") -> None:
-        """Forget a reservation that is no longer written, if it is known.
+        """Remove a reservation that is no longer written.
 
         Args:
-            successor: the identity of what replaces it, which keeps its place in the quotas.
+            successor: the identity of its replacement, which keeps the quotas' admission.
         """
         account = self._withdraw(ref, successor)
         if account is not None:
@@ -277,7 +277,7 @@ class Ledger(Claiming):
             self._admit(ref.namespace)
 
     def _withdraw(self, ref: Ref, successor: str = "") -> Account | None:
-        """Take what is written at a ref out of its account; return that, None for nothing."""
+        """Remove the entry of a ref from its account; return the account, None without one."""
         account = self._register.get(ref)
         if account is None:
             return None
@@ -294,7 +294,7 @@ class Ledger(Claiming):
         return account
 
     def _uncharge(self, reservation: Reservation) -> None:
-        """Count a reservation in its namespace no more, unless it is written there elsewhere."""
+        """Release a reservation's quota in its namespace, unless another entry there uses it."""
         account = self._register.of(reservation.identity)
         if account is None or not account.written_in(reservation.ref.namespace):
             self.quotas.leave(reservation)

@@ -1,4 +1,4 @@
-"""Settling: what is held follows from time, quotas and unclaimed slots."""
+"""Settling: holds follow from the time, the quotas and the unclaimed slots."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from reserver.reservations.turns import Turn, turns
 from reserver.reservations.view import LedgerView
 
 AT_ONCE = 500
-"""How many reservations start or end in one go, unless a decision needs all of them."""
+"""Most reservations that start or end in one call, unless a decision needs all of them."""
 
 
 class Lifecycle(LedgerView):
-    """A ledger in which reservations hold what their phase, claims and quotas leave of them."""
+    """A ledger in which phases, claims and quotas decide the holds."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Lifecycle(LedgerView):
         quotas: Quotas | None,
         failed: Callable[[Ref, Exception], None],
     ) -> None:
-        """Begin with nothing held; for the arguments see `ledger.Ledger`."""
+        """Begin without reservations; for the arguments see `ledger.Ledger`."""
         super().__init__(snapshot, listener, quotas, failed)
         self._listener = listener
         self._failed = failed
@@ -50,21 +50,21 @@ class Lifecycle(LedgerView):
         self._recorded_idle: dict[str, float] = {}
 
     def advance(self, now: float, most: int | None = AT_ONCE) -> None:
-        """Let time pass until `now` (unix seconds), and let reservations start and expire.
+        """Advance the time to `now` (unix seconds): reservations start and expire.
 
-        It costs nothing if nothing is due, and a moment that is over changes nothing: who holds one
-        over an ``await`` decides as of now all the same.
+        Without due reservations the call is free, and an earlier moment changes nothing: a caller
+        that keeps one over an ``await`` still decides as of now.
 
         Args:
-            now: unix seconds, as the clock gives them.
-            most: how many reservations start or end, the others on the next occasion; None for all.
-                Whoever decides lets all of them, and runs `advancing` before, which gives way.
+            now: unix seconds, from the process's clock.
+            most: most reservations that start or end in this call; None for all. A decision needs
+                all, and runs `advancing` first, which yields to other work.
         """
         for _ in islice(self.advancing(now), most):
             pass
 
     def is_due(self, now: float) -> bool:
-        """Return whether `advance` has something to do."""
+        """Return whether any reservation is due to start or end."""
         moment = Moment.of(now)
         return (
             moment.set_back > self._now.set_back
@@ -76,9 +76,9 @@ class Lifecycle(LedgerView):
         return bool(self._turns) and self._turns[0][0] <= now
 
     def starting(self, until: float) -> Iterator[Reservation]:
-        """Yield the reservations that begin to hold until a moment (unix seconds).
+        """Yield the reservations that start until a moment (unix seconds).
 
-        Other work may come between; each is asked about when its turn comes.
+        Other work may come between the steps: each reservation is checked when it is yielded.
         """
         for at, _, identity in tuple(self._turns.irange(maximum=(until, math.inf, ""))):
             account = self._register.of(identity)
@@ -87,11 +87,11 @@ class Lifecycle(LedgerView):
                 yield account.reservation
 
     def advancing(self, now: float) -> Generator[None]:
-        """Let time pass until `now` (unix seconds), one reservation after the other.
+        """Advance the time to `now` (unix seconds), one reservation a step.
 
-        Other work may come between, and bring a later moment, which then counts here, too. If the
-        clock was set back, it was wrong before and is right now (`base.clock`): all is judged
-        again.
+        Other work may come between the steps, and advance the time further, which then counts here
+        too. If the clock was set back, the new time is right (`base.clock`): all reservations are
+        judged again.
         """
         moment = Moment.of(now)
         if moment.comes_after(self._now):
@@ -124,25 +124,25 @@ class Lifecycle(LedgerView):
         return self._now >= (account.reservation.expires_at or math.inf)
 
     def _begins_again(self, account: Account) -> bool:
-        """Return whether an occurrence begins where the one before was: there may be no room."""
+        """Return whether an occurrence begins at the former one's place, which may be full."""
         reservation = account.reservation
         recurs = reservation.recurrence is not None and bool(reservation.placed)
         return recurs and self._is_active(account)
 
-    def _recur(self, account: Account) -> bool:  # noqa: ARG002 - the ledger does
-        """Let what recurs be about the occurrence of this moment; return whether it is another."""
+    def _recur(self, account: Account) -> bool:  # noqa: ARG002 - overridden by the ledger
+        """Switch a recurring reservation to its current occurrence; return whether it changed."""
         return False
 
     def was_admitted(self, ref: Ref, digest: str) -> None:
-        """Note that a reservation is recorded as admitted before."""
+        """Restore the recorded admission of a reservation."""
         reservation = self.get(ref)
         if reservation is not None and series_digest(reservation.digest) == series_digest(digest):
             self.quotas.recall(reservation)
 
     def was_idle(self, ref: Ref, digest: str, since: float) -> None:
-        """Note since when a reservation is recorded as idle, in unix seconds.
+        """Restore the recorded start of a reservation's idle time, in unix seconds.
 
-        The later moment counts: the Reserver that wrote it saw the reservation in use last.
+        The later moment counts: the process that wrote it saw the reservation in use last.
         """
         account = self._register.get(ref)
         if account is None or not is_called(account.entry(ref).reservation, digest):
@@ -154,7 +154,7 @@ class Lifecycle(LedgerView):
             self._settle(account)
 
     def _know_claims(self) -> None:
-        """Note that all claims from before the start are known: what has none is idle."""
+        """Start idle times, as all claims from before the process's start are known."""
         self._knows_claims = True
         for account in self._register.accounts():
             if account.reservation.release_if_idle:
@@ -163,16 +163,16 @@ class Lifecycle(LedgerView):
         self._recorded_idle.clear()
 
     def admit(self, namespace: str) -> Generator[None]:
-        """Apply the quotas of a namespace, step by step.
+        """Apply the quotas of a namespace in steps.
 
-        Between the steps all is consistent, and other work may have its turn.
+        The ledger is consistent between the steps, so that other work may have its turn.
         """
         for identity in self.quotas.steps(namespace, None):
             self._let_in(identity)
             yield
 
     def open(self) -> Generator[None]:
-        """Open the quotas, step by step: all reservations are known, and which were admitted."""
+        """Open the quotas in steps: all reservations and recorded admissions are known."""
         for namespace in self.quotas.open():
             for identity in self.quotas.steps(namespace, None):
                 account = self._register.of(identity)
@@ -185,9 +185,9 @@ class Lifecycle(LedgerView):
             self._let_in(identity)
 
     def _let_in(self, identity: str) -> None:
-        """Let a reservation hold that its quotas now admit.
+        """Update the holds of a reservation after a step of its quotas.
 
-        It stands behind all that hold by now: they were there while it was not.
+        Newly admitted, it comes behind all current holds, which were there before it.
         """
         account = self._register.of(identity)
         if account is None:
@@ -198,13 +198,13 @@ class Lifecycle(LedgerView):
             self._hold(account)
 
     def _stand_last(self, account: Account) -> None:
-        """Put a reservation behind all that was written or started before."""
+        """Put a reservation behind all that were written or started before."""
         since = self._last_turn()
         for hold in account.holds:
             hold.since = since
 
     def _last_turn(self) -> Written:
-        """Return the turn behind all that was written or started before."""
+        """Return the turn behind all reservations that were written or started before."""
         self._latest = math.nextafter(self._latest, math.inf)
         return Written(self._latest, self._latest)
 
@@ -218,29 +218,29 @@ class Lifecycle(LedgerView):
             self._turns.discard(turn)
 
     def _settle(self, account: Account) -> None:
-        """Make a reservation hold what its phase, its claims and the quotas leave of it."""
+        """Update a reservation's quotas and holds after a change."""
         with sparing(partial(self._failed, account.reservation.ref)):
             self._follow(account)
 
     def _follow(self, account: Account) -> None:
         self._charge(account)
         self._hold(account)
-        self._admit_beside(account)
+        self._admit_neighbors(account)
 
     def _charge(self, account: Account) -> None:
-        """Count what is unclaimed in the quota of each namespace in which it is written."""
+        """Charge the unclaimed slots to the quotas of each namespace of the reservation."""
         self._judge_use(account)
         unclaimed = self._unclaimed(account)
         for each in by_namespace(account.entries):
             self.quotas.charge(each, unclaimed, self._now)
 
-    def _admit_beside(self, account: Account) -> None:
-        """Let in what the quotas of its namespaces have room for now."""
+    def _admit_neighbors(self, account: Account) -> None:
+        """Admit the reservations that now fit in the quotas of its namespaces."""
         for namespace in dict.fromkeys(ref.namespace for ref in account.refs):
             self._admit(namespace)
 
     def _hold(self, account: Account) -> None:
-        """Make a reservation hold what it may."""
+        """Update the holds of a reservation."""
         for ref in account.refs:
             self._listener.on_reservation_changed(ref)
         self._judge_use(account)
@@ -251,7 +251,7 @@ class Lifecycle(LedgerView):
             self._hold_slots(hold, left.get(hold.reservation.node, 0), comes_back=comes_back)
 
     def _judge_use(self, account: Account) -> None:
-        """Note since when a reservation that is released if idle has not been used."""
+        """Update the idle time of a reservation with `releaseIfIdle`."""
         if account.reservation.release_if_idle and self._knows_claims:
             self._expect_idle(account, self._idle_since(account))
 
@@ -271,9 +271,9 @@ class Lifecycle(LedgerView):
             hold.slots = slots
 
     def _settle_claim(self, account: Account, node: str) -> None:
-        """Do as `_settle` does once a slot on a node was claimed: nothing else has changed.
+        """Settle a reservation after one claim of a slot on a node, and no other change.
 
-        That costs the same however many nodes a reservation is on.
+        The cost does not depend on the number of nodes of the reservation.
         """
         hold = account.hold_on(node)
         is_one = hold is not None and hold.slots and account.is_reckoned
@@ -286,10 +286,10 @@ class Lifecycle(LedgerView):
                 self._listener.on_reservation_changed(ref)
             slots, comes_back = account.left()[0][node], account.reservation.reusable
             self._hold_slots(hold, slots, comes_back=comes_back)
-            self._admit_beside(account)
+            self._admit_neighbors(account)
 
     def _unclaimed(self, account: Account) -> int:
-        """Return how many slots the quotas count: a slot that may come back is not free yet."""
+        """Return the slots that the quotas count: claimed slots too if they may come back."""
         reservation = account.reservation
         if self._now >= account.ends_at and not reservation.recurs:
             return 0

@@ -1,6 +1,6 @@
-"""The one protocol of changes: what other parts of the process learn from the state and the stores.
+"""The protocol of changes: notifications of the state and the stores to the rest of the process.
 
-A listener only notes what it has to look at, as a rule in a queue; its own loop does the work.
+A listener only queues the changed object; its own loop does the work.
 """
 
 from __future__ import annotations
@@ -15,72 +15,72 @@ from reserver.reservations.reservation import Ref
 
 
 class Listener:
-    """Reacts to changes. Each method returns at once; what it does not override, it ignores."""
+    """Reacts to changes. Each method returns at once; by default it does nothing."""
 
     __slots__ = ()
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation was written or removed, or that its phase may have changed."""
+        """A reservation was written or removed, or its phase may have changed."""
 
     def on_backing_changed(self, ref: Ref) -> None:
-        """Note that its node may have become short for a reservation, or no longer is."""
+        """A reservation's node may have become short of room, or no longer be short."""
         self.on_reservation_changed(ref)
 
     def on_occurrence_over(self, ref: Ref) -> None:
-        """Note that an occurrence is over; the ledger still has it, and not the next."""
+        """An occurrence has ended; the ledger still has this occurrence, not the next."""
 
     def on_capacity_freed(self, node: str) -> None:
-        """Note that less is held on a node than before, or that a slot has come back there."""
+        """Less is held on a node than before, or a slot has come back there."""
         self.on_node_changed(node)
 
     def on_node_changed(self, node: str) -> None:
-        """Note that there may be room on a node where there was none."""
+        """A node has changed, and may have more room."""
 
     def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Note that a watch shows a pod as it was not before; None where it was or is not."""
+        """A watch shows a changed pod; `before` is None if new, `after` is None if deleted."""
 
     def on_pod_patched(self, namespace: str, marks: str) -> None:
-        """Note that a pod exists whose annotation names the SchedPatches that it has."""
+        """A pod exists with an annotation that names its SchedPatches."""
 
     def on_pod_refused(self, pod_uid: str) -> None:
-        """Note that a pod begins to wait because of holds."""
+        """A pod begins to wait because of holds."""
 
     def on_pod_assumed(self, pod: Pod, node: str) -> None:
-        """Note that the binding of a pod is decided."""
+        """The binding of a pod to a node is decided."""
 
 
 NOBODY = Listener()
 """Ignores all changes."""
 
-_OTHERWISE = {
+_FALLBACKS = {
     "on_backing_changed": "on_reservation_changed",
     "on_capacity_freed": "on_node_changed",
 }
-"""What a change is to a listener that does not override its method."""
+"""The event that a listener gets in place of one that it does not override."""
 
 _EVENTS = tuple(name for name in vars(Listener) if name.startswith("on_"))
 
 
 class Listeners(Listener):
-    """Many listeners as one, in the order in which they were added.
+    """Several listeners as one, in the order of their addition.
 
-    An exception of one costs no other, nor the decision or the watch that reports the change.
+    An exception of one listener reaches neither the others nor the code that reports the change.
     """
 
     def __init__(self, failed: Callable[[object, Exception], object]) -> None:
-        """Begin with none; `failed` is called with the change and the exception."""
+        """Begin without listeners; `failed` is called with the changed object and the exception."""
         self._failed = failed
         self._handlers: dict[str, list[Callable[..., None]]] = {event: [] for event in _EVENTS}
 
     def add(self, listener: Listener) -> None:
-        """Report changes to a listener from now on, after all others."""
+        """Add a listener, after all others."""
         for event, handlers in self._handlers.items():
             handler = _handler(listener, event)
             if handler is not None:
                 handlers.append(handler)
 
     def notify(self, event: str, *change: Any) -> None:  # noqa: ANN401 - of any event
-        """Notify of a change, by the name of the method for it."""
+        """Notify each listener of a change; `event` is the name of the method."""
         for handler in self._handlers[event]:
             try:
                 handler(*change)
@@ -95,9 +95,9 @@ for _event in _EVENTS:
 
 
 def _handler(listener: Listener, event: str) -> Callable[..., None] | None:
-    """Return the method that reacts to a change; None if the listener ignores it."""
+    """Return the method of a listener for an event; None if the listener ignores the event."""
     if getattr(type(listener), event) is not getattr(Listener, event):
         handler: Callable[..., None] = getattr(listener, event)
         return handler
-    otherwise = _OTHERWISE.get(event)
-    return _handler(listener, otherwise) if otherwise else None
+    fallback = _FALLBACKS.get(event)
+    return _handler(listener, fallback) if fallback else None

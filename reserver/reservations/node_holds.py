@@ -1,4 +1,4 @@
-"""What is held on each node, and the order of its holds."""
+"""The holds of each node, and their order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref, Reservation, Written
 
 _REMEMBERED = 256
-"""For how many nodes the order of their holds is kept added up."""
+"""Most nodes whose sums of ordered holds are cached."""
 
 _FEW = 64
-"""So many holds are added up at each call of an owner, faster than they are put in order."""
+"""Most holds that are summed at each call for an owner: faster than sorting them."""
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
-"""What a reservation holds that holds nothing."""
+"""The amounts of a reservation that holds nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,15 +32,15 @@ class Hold:
     """The hold of a reservation on one node."""
 
     reservation: Reservation
-    """As it is on that node."""
+    """The reservation's part on that node."""
     since: Written
-    """When it took its turn among the holds of the node."""
+    """The hold's turn in the order of the node's holds."""
     amounts: Mapping[str, int] = field(default_factory=lambda: NOTHING)
-    """What it adds to the node's row of the matrix now."""
+    """The amounts that the hold adds to the node's row of the matrix."""
     slots: int = 0
-    """How many slots that is."""
+    """The number of slots in `amounts`."""
     returning: Mapping[str, int] = field(default_factory=lambda: NOTHING)
-    """What it holds again once pods go: claimed slots that come back, and what it lends."""
+    """The amounts that it holds again once pods go: reusable claimed slots, and loans."""
     is_placed: bool = False
     """Whether Reserver chose the node."""
     is_counted: bool = False
@@ -48,57 +48,57 @@ class Hold:
 
     @property
     def yields(self) -> bool:
-        """Whether it yields to pods of higher priority; then it is behind all holds that do not."""
+        """Whether it is preemptible; then it comes behind all holds that are not."""
         return self.reservation.yields_above is not None
 
     @property
     def concedes(self) -> bool:
-        """Whether some pods may take what it holds, or borrow it."""
+        """Whether some pods may take or borrow its amounts."""
         return self.yields or self.reservation.lends_below is not None
 
     @property
     def takers(self) -> float:
-        """How many pods may still claim it; a whole node any number."""
+        """The number of pods that may still claim it; infinite for a whole node."""
         return inf if self.reservation.is_whole else self.slots
 
     @property
     def loan(self) -> Loan | None:
-        """What it lends, if it does."""
+        """Its loan; None if it lends nothing."""
         below = self.reservation.lends_below
         return None if below is None or not self.amounts else Loan(below, self.amounts)
 
     @property
     def standing(self) -> tuple[bool, float, float]:
-        """The sort key for the holds of one owner: the first in order comes first."""
+        """The sort key for the holds of one owner, the first turn first."""
         return (self.yields, self.since.last, self.since.first)
 
 
 class _Behind:
-    """Which holds of a node are behind others.
+    """Decides whether holds of a node come behind a set of seats.
 
     Attributes:
-        since: those that came after this, by whether they yield.
+        since: the turn after which a hold is behind all seats, by whether the hold yields.
     """
 
     def __init__(self, seats: Iterable[Hold]) -> None:
-        """Compare holds with all of these."""
+        """Compare holds with these seats."""
         last: dict[bool, float] = {}
         for seat in seats:
             last[seat.yields] = max(seat.since.last, last.get(seat.yields, 0))
-        # Of one kind the order counts; what does not yield is behind nothing that does.
+        # Among yielding, or firm, holds the order counts; a firm hold is behind no yielding one.
         first = inf if True in last else last.get(False, -1)
         self.since = {False: first, True: last.get(True, -1)}
 
     def has(self, hold: Hold) -> bool:
-        """Return whether a hold is certainly behind all of them."""
+        """Return whether a hold is certainly behind all seats."""
         return hold.since.first > self.since[hold.yields]
 
 
 class _Row:
-    """The amounts of a node's holds, in order, so that the sum behind one is a look-up."""
+    """The sums of a node's holds in order, so that the sum behind a hold is a look-up."""
 
     def __init__(self, holds: Iterable[Hold]) -> None:
-        """Add up what these hold, by whether they yield and by resource."""
+        """Sum the amounts of holds, by whether they yield and by resource."""
         parts: dict[tuple[bool, str], list[tuple[float, int]]] = {}
         for hold in sorted(holds, key=lambda hold: hold.since.first):
             for resource, amount in hold.amounts.items():
@@ -109,7 +109,7 @@ class _Row:
         }
 
     def behind(self, others: _Behind, resource: str) -> int:
-        """Return how much of a resource is held certainly behind others."""
+        """Return the amount of a resource that is held certainly behind a set of seats."""
         total = 0
         for yields, last in others.since.items():
             firsts, sums = self._sums.get((yields, resource), ((), (0,)))
@@ -118,10 +118,10 @@ class _Row:
 
 
 class NodeHolds:
-    """The holds of all nodes; written into the snapshot's matrix as they change."""
+    """The holds of all nodes; changes are written into the snapshot's matrix."""
 
     def __init__(self, snapshot: Snapshot, listener: Listener, quotas: Quotas) -> None:
-        """Begin with nothing held; `listener` is notified of each node on which less is held."""
+        """Begin without holds; `listener` is notified of each node on which less is held."""
         self._snapshot = snapshot
         self._listener = listener
         self._quotas = quotas
@@ -135,7 +135,7 @@ class NodeHolds:
         snapshot.lending.on_reopened = listener.on_capacity_freed
 
     def on(self, node: str) -> Mapping[str, int]:
-        """Return what is held on a node in all, exactly."""
+        """Return the total held amounts of a node, exactly."""
         return self._held.get(node, {})
 
     def reservations_on(self, node: str) -> Iterator[Reservation]:
@@ -143,17 +143,17 @@ class NodeHolds:
         return (hold.reservation for hold in self._by_node.get(node, ()))
 
     def after(self, hold: Hold) -> dict[str, int]:
-        """Return what is held on its node behind a hold, of the resources that it may hold.
+        """Return the amounts behind a hold on its node, of the hold's resources.
 
-        Those were certainly written after it, or they yield to priority and it does not.
+        Holds behind it were certainly written after it, or are preemptible while it is not.
         """
-        # All holds of a node that falls short are asked about, one after the other.
+        # Called for each hold of a node that is short of room.
         row, this = self._row(hold.reservation.node), _Behind((hold,))
         held = ((resource, row.behind(this, resource)) for resource in hold.reservation.resources)
         return {resource: amount for resource, amount in held if amount}
 
     def _row(self, node: str) -> _Row:
-        """Return what the holds of a node add up to, for as long as they do not change."""
+        """Return the sums of a node's holds, cached until they change."""
         row = self._rows.get(node)
         if row is None:
             if len(self._rows) == _REMEMBERED:
@@ -162,18 +162,18 @@ class NodeHolds:
         return row
 
     def reorder(self, holds: Iterable[Hold]) -> None:
-        """Note that holds may have taken another turn."""
+        """Drop the cached sums of holds whose turns may have changed."""
         for hold in holds if self._rows else ():
             self._rows.pop(hold.reservation.node, None)
 
     def later(
         self, node: str, seats: Iterable[Hold], requests: Mapping[str, int]
     ) -> dict[str, int]:
-        """Return what is held on a node that does not count against an owner's seats there.
+        """Return the held amounts of a node that do not count against an owner's seats there.
 
-        Of each resource that is what is held, but for a slot of each seat, behind as few of the
-        seats as it takes, the oldest first, to cover the request: a younger seat beside them costs
-        the owner nothing. Resources that all seats together do not cover are left out.
+        For each resource these are the amounts behind the fewest seats, oldest first, that cover
+        the request, less one slot of each younger seat: a younger seat costs the owner nothing.
+        Resources that all seats together do not cover are left out.
         """
         row = sorted(seats, key=lambda seat: seat.standing)
         covering: dict[int, list[str]] = {}
@@ -194,7 +194,7 @@ class NodeHolds:
         return totals
 
     def _held_behind(self, others: _Behind, node: str, resource: str) -> int:
-        """Return how much of a resource is held on a node certainly behind others."""
+        """Return the amount of a resource that is held on a node certainly behind seats."""
         holds = self._by_node.get(node, {})
         if len(holds) > _FEW:
             return self._row(node).behind(others, resource)
@@ -202,17 +202,17 @@ class NodeHolds:
 
     @property
     def yields(self) -> bool:
-        """Whether anything is held that pods of higher priority may take."""
+        """Whether any hold is preemptible."""
         return bool(self._yielding)
 
     def yielding(
         self, priority: int, own: Container[Ref], nodes: Iterable[str]
     ) -> dict[str, dict[str, int]]:
-        """Return what is held on some nodes, for others, that a pod's priority may take.
+        """Return the amounts of others' preemptible holds that a priority may take, by node.
 
         Args:
-            own: the reservations that it may claim.
-            nodes: where to look.
+            own: the reservations that the pod may claim.
+            nodes: the nodes to look at.
         """
         yielding: dict[str, dict[str, int]] = {}
         for node in self._yielding.keys() & nodes:
@@ -229,7 +229,7 @@ class NodeHolds:
     def hold(
         self, hold: Hold, amounts: Mapping[str, int], returning: Mapping[str, int] = NOTHING
     ) -> None:
-        """Set the amount that a reservation holds on its node, and the one that comes back."""
+        """Set the held amounts of a hold, and the amounts that come back later."""
         node = hold.reservation.node
         # Once a slot has come back, an owner may wait for it.
         is_freed = is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
@@ -247,13 +247,13 @@ class NodeHolds:
             if hold.concedes:
                 self.concessions.changed(node)
             self._snapshot.set_held(node, totals, self.loans(node))
-            if hold.concedes:  # Its row may have gone, or come.
+            if hold.concedes:  # Its row may be new, or gone.
                 self.concessions.changed(node)
         if is_freed:
             self._listener.on_capacity_freed(node)
 
     def _index(self, node: str, hold: Hold) -> None:
-        """Keep a hold in each index of its node that it belongs in."""
+        """Update the indexes of a node for a hold."""
         _put(self._by_node, node, hold)
         if hold.yields:
             _put(self._yielding, node, hold)
@@ -261,12 +261,12 @@ class NodeHolds:
             _put(self._lending, node, hold)
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
-        """Return the amount that a node's holds lend, except those of some reservations."""
+        """Return the loans of a node's holds, except those of some reservations."""
         holds = (each for each in self._lending.get(node, ()) if each.reservation.ref not in but)
         return [loan for hold in holds if (loan := hold.loan) is not None]
 
     def _count(self, hold: Hold, amounts: Mapping[str, int]) -> None:
-        """Count what a hold is about to be below the ceiling, if it is a tenant's."""
+        """Count a tenant's hold with its new amounts in the ceiling."""
         before = hold.amounts if hold.is_counted else NOTHING
         hold.is_counted = self._quotas.is_below_ceiling(hold.reservation.ref.namespace)
         after = amounts if hold.is_counted else NOTHING
@@ -274,7 +274,7 @@ class NodeHolds:
 
 
 def _put(index: dict[str, dict[Hold, None]], node: str, hold: Hold) -> None:
-    """Keep a hold in an index by node while it holds anything."""
+    """Add a hold with amounts to an index by node; remove a hold without."""
     if hold.amounts:
         index.setdefault(node, {})[hold] = None
     elif node in index:

@@ -1,4 +1,4 @@
-"""The outcome of a reservation that is over: claimed by whom, expired or removed."""
+"""The outcome of an ended reservation: claimed by which pods, expired or removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reserver.reservations.placement import claimed_slots
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 
-_MOST_TOLD = 3
+_MOST_NAMED = 3
 _OUTCOMES = {Phase.CLAIMED: Outcome.CLAIMED, Phase.EXPIRED: Outcome.EXPIRED}
 
 
@@ -21,12 +21,12 @@ class Ending:
     """The outcome of a reservation.
 
     Attributes:
-        reservation: as it was written and placed.
-        at: when this was seen, unix seconds.
-        since: when it was first seen, unix seconds.
-        claims: the slots that were claimed.
-        most_claimed: how many slots of what is reusable were claimed at once; `claims` are of then.
-        text: what was written there, if that is known.
+        reservation: the spec and its last place.
+        at: the observation of the end, unix seconds.
+        since: the first observation of the reservation, unix seconds.
+        claims: the claims; of a reusable reservation, those of its peak.
+        most_claimed: the most slots of a reusable reservation that were claimed at a time.
+        text: the text of the entry; empty if unknown.
     """
 
     reservation: Reservation
@@ -46,14 +46,14 @@ class Ending:
         since: float = 0.0,
         claimed_at: Mapping[str, float] | None = None,
     ) -> Ending:
-        """Return what has become of a reservation by now.
+        """Return the outcome of a reservation at this moment.
 
         Args:
-            reservation: as it is written.
-            ledger: what holds, and who claimed it.
+            reservation: the written spec.
+            ledger: the holds and claims.
             at: this moment, in unix seconds.
-            since: when it was first seen, in unix seconds.
-            claimed_at: when claims were first seen, by UID, where that is known.
+            since: the first observation of the reservation, in unix seconds.
+            claimed_at: the first observation of claims, in unix seconds by UID, where known.
         """
         ref, times = reservation.ref, claimed_at or {}
         phase = ledger.phase(ref)
@@ -66,37 +66,37 @@ class Ending:
         if peak.pods > len(pods):
             claims = peak.claims
         known = ledger.get(ref) or reservation
-        told = tuple(sorted(claims, key=_told_first))
-        return cls(known, outcome, at, since, told, peak.slots)
+        ordered = tuple(sorted(claims, key=_claim_order))
+        return cls(known, outcome, at, since, ordered, peak.slots)
 
     def __str__(self) -> str:
-        """Return half a sentence for people."""
+        """Return the outcome as part of a sentence."""
         pods, claimed = [claim.pod for claim in self.claims if claim.pod], self.claimed
         return describe(self.outcome, pods, claimed, self.reservation.slots_beside(claimed))
 
     @property
     def claimed(self) -> int:
-        """How many slots were claimed: of what is reusable at its peak."""
+        """The number of claimed slots; of a reusable reservation, at its peak."""
         nodes = [each.node for each in self.claims]
         return max(self.most_claimed, claimed_slots(nodes, is_whole=self.reservation.is_whole))
 
 
-def _told_first(claim: EndedClaim) -> tuple[bool, float, str]:
-    """Return the sort key of claims: what least is known of comes last."""
+def _claim_order(claim: EndedClaim) -> tuple[bool, float, str]:
+    """Return the sort key of claims: claims that have only a mark come last."""
     return is_mark(claim.uid), claim.at, claim.pod
 
 
 def describe(outcome: Outcome, pods: list[str], claimed: int, slots: int) -> str:
-    """Return what became of a reservation in half a sentence.
+    """Return an outcome as part of a sentence.
 
     Args:
-        pods: those that claimed a slot and are known.
-        claimed: how many slots were claimed.
-        slots: how many it had.
+        pods: the names of claiming pods, where known.
+        claimed: the number of claimed slots.
+        slots: the number of slots.
     """
-    more = len(pods) - _MOST_TOLD
-    who = ", ".join(pods[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
-    by = f" by {who}" if who else ""
+    more = len(pods) - _MOST_NAMED
+    claimants = ", ".join(pods[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    by = f" by {claimants}" if claimants else ""
     if outcome is Outcome.CLAIMED:
         return f"claimed{by}"
     word = "released when idle," if outcome is Outcome.IDLE else outcome.lower()

@@ -1,4 +1,4 @@
-"""Owners that match pods by controller or labels, and so may claim; and which pods replace one."""
+"""Owner rules, which match pods by controller or labels, and the succession of replacements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 
 Key = tuple[str, ...]
-"""What finds a rule, given a pod that it may match."""
+"""The key of a rule, among the keys of each pod that the rule may match."""
 
 _HASH = "pod-template-hash"
 """The label whose value ends the name of a Deployment's ReplicaSet (generateReplicaSetName in
@@ -25,21 +25,21 @@ _OF_CRON_JOB = re.compile(r"(.+)-[0-9]{8,9}")
 pkg/controller/cronjob/utils.go)."""
 
 _GROUP = "PodGroup"
-"""The kind of what pods name in ``spec.schedulingGroup`` (docs/adr/0051)."""
+"""The kind of the object that pods name in ``spec.schedulingGroup`` (docs/adr/0051)."""
 
 REQUEST = "ProvisioningRequest"
-"""The kind of what pods name in an annotation (docs/adr/0052)."""
+"""The kind of the object that pods name in an annotation (docs/adr/0052)."""
 
 MOST_EXISTING = 100
-"""How many pods a rule may exclude by their UIDs."""
+"""Most pods that a rule may exclude by their UIDs."""
 
 
 class Replaced(NamedTuple):
-    """The pod whose replacement may claim; without a UID there is none (docs/adr/0033).
+    """The pod whose replacement may claim; no such pod if the UID is empty (docs/adr/0033).
 
     Attributes:
-        uid: of the pod that is to go.
-        existing: UIDs of pods that were there before it went: at most `MOST_EXISTING`.
+        uid: the leaving pod's UID.
+        existing: the UIDs of pods that existed before it left: at most `MOST_EXISTING`.
     """
 
     uid: str = ""
@@ -51,16 +51,16 @@ NOBODY = Replaced()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRule:
-    """Pods that may claim a reservation: those that meet everything it says.
+    """A rule for pods that may claim a reservation: a pod has to meet each field.
 
     Attributes:
-        namespace: of the pods.
-        pod: their name; empty for any.
-        controller: their controller (the controlling ownerReference), what made that, their
+        namespace: the pods' namespace.
+        pod: the pod's name; empty for any.
+        controller: the pods' controller (the controlling ownerReference), its owner, their
             PodGroup, or their ProvisioningRequest (`makers`).
-        selector: their labels.
-        replaces: the pod that they come after: it may not claim itself, nor may those that were
-            there before it went.
+        selector: the selector of the pods' labels.
+        replaces: the pod whose replacement may claim: neither that pod itself nor pods that
+            existed before it left may.
     """
 
     namespace: str
@@ -70,7 +70,7 @@ class OwnerRule:
     replaces: Replaced = NOBODY
 
     def matches(self, pod: Pod) -> bool:
-        """Return whether a pod may claim."""
+        """Return whether a pod meets the rule."""
         return (
             pod.name.namespace == self.namespace
             and self.pod in {"", pod.name.name}
@@ -93,7 +93,7 @@ class OwnerRule:
 
     @property
     def is_its_key(self) -> bool:
-        """Whether each pod that has the key matches, and may claim: nothing else is asked of it."""
+        """Whether each pod with the key meets the rule, and so may claim."""
         terms = self.selector.requirements
         conditions = (self.pod != "") + (self.controller != NO_CONTROLLER) + len(terms)
         is_found = not terms or self.key()[0] == "label"
@@ -112,10 +112,10 @@ def keys(pod: Pod) -> Iterator[Key]:
 
 
 def makers(pod: Pod) -> Iterator[Controller]:
-    """Yield the controller of a pod, what made that, its PodGroup, and its ProvisioningRequest.
+    """Yield the PodGroup, the ProvisioningRequest, the controller and its owner of a pod.
 
-    The Deployment or CronJob that made its controller follows from names, as these controllers give
-    them: a new ReplicaSet or Job belongs to it at once, and not when some watch has shown it.
+    The Deployment or CronJob that owns the controller follows from names, as their controllers
+    build them: so a new ReplicaSet or Job is recognized at once, before any watch shows it.
     """
     if pod.group:
         yield Controller(_GROUP, pod.group)
@@ -134,43 +134,43 @@ def makers(pod: Pod) -> Iterator[Controller]:
 
 
 def home(named: Iterable[PodName], rules: Sequence[OwnerRule]) -> str:
-    """Return the namespace of pods that may claim: of those that are matched first, if any are."""
+    """Return the namespace of the owners: of the first rule, or else of the first named pod."""
     return rules[0].namespace if rules else min(named).namespace
 
 
 def named(pod: PodName) -> Key:
-    """Return the key of what names a pod."""
+    """Return the key of the rules that name a pod."""
     return ("pod", *pod)
 
 
 _REMEMBERED = 20_000
-"""How many pods that left are remembered of all namespaces: those of the last minutes."""
+"""Most leaving pods that are remembered over all namespaces: a few minutes' worth."""
 
 
 class ReplacementStanding(Enum):
-    """Whether a pod that an owner rule matches may claim now."""
+    """The standing of a pod that an owner rule matches: whether it may claim now."""
 
     MAY_CLAIM = auto()
     MAY_NOT = auto()
     UNKNOWN = auto()
-    """The watch has yet to show the pod, or that the one before it leaves."""
+    """The watch has not yet shown the pod, or the deletion of the pod that it replaces."""
 
 
 class Succession:
-    """Since when pods that wait for a node are known, and since when others leave theirs."""
+    """The revisions at which unbound pods were first shown, and at which other pods left."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Begin without pods; the snapshot has those that are on nodes."""
+        """Begin without pods; the snapshot contains the bound pods."""
         self._snapshot = snapshot
         self._known: dict[str, int] = {}
         self._left = FairMemory[str, int](_REMEMBERED)
 
     def seen(self, pod: Pod, before: Pod | None, *, listed: bool) -> None:
-        """Take a pod as a watch shows it, or a list.
+        """Record a pod that a watch or a list shows.
 
         Args:
-            before: as it was shown before; None if it was not.
-            listed: a list shows it, so that it may have changed long before.
+            before: the pod as shown before; None if new.
+            listed: a list shows the pod, so that it may have changed long before.
         """
         if not pod.node:
             self._known.setdefault(pod.uid, pod.revision)
@@ -181,18 +181,18 @@ class Succession:
             self._leaves(pod, was_there_at if listed else pod.revision)
 
     def gone(self, pod: Pod) -> None:
-        """Note that a pod is gone, which was shown like this last."""
+        """Record a pod's deletion; `pod` is its last version."""
         self._known.pop(pod.uid, None)
         if pod.node:
             self._leaves(pod, pod.revision)
 
     def _leaves(self, pod: Pod, since: int) -> None:
-        """Note since which revision a pod leaves, if that is not known."""
+        """Record the revision since which a pod leaves, if new."""
         if pod.uid not in self._left:
             self._left.put(pod.name.namespace, pod.uid, since)
 
     def knows(self, pod: Pod) -> bool:
-        """Return whether a pod that is on no node was shown."""
+        """Return whether an unbound pod was shown."""
         return pod.uid in self._known
 
     def standing(self, rule: OwnerRule, pod: Pod) -> ReplacementStanding:

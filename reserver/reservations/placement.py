@@ -1,4 +1,4 @@
-"""Where Reserver may place a reservation, where it has placed it, and which slots are unclaimed."""
+"""The allowed and the chosen places of a reservation, and its unclaimed slots."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Parts = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where Reserver may place a reservation that names no node.
+    """The constraints on the nodes that Reserver may choose for a reservation.
 
     Attributes:
-        constraints: what the pod of a slot demands of its node and its neighbours.
-        strategy: which of several nodes to take.
-        text: what is written, in one form, to tell placements apart.
+        constraints: the constraints of a slot's pod on its node and its neighbours.
+        strategy: the choice among several nodes.
+        text: the written placement in one normal form, to compare placements.
     """
 
     constraints: Constraints = UNCONSTRAINED
@@ -42,7 +42,7 @@ ANYWHERE = Placement()
 
 
 def clipped(parts: Iterable[Part], slots: int) -> Parts:
-    """Return the first of these parts, with at most so many slots together."""
+    """Return the first parts with at most `slots` slots in total."""
     kept = []
     for part in parts:
         taken = min(part.slots, slots)
@@ -53,7 +53,7 @@ def clipped(parts: Iterable[Part], slots: int) -> Parts:
 
 
 def joined(parts: Iterable[Part], more: Iterable[Part]) -> Parts:
-    """Return all slots of both, each node once."""
+    """Return the sum of two lists of parts, each node once."""
     slots: dict[str, int] = {}
     for part in (*parts, *more):
         slots[part.node] = slots.get(part.node, 0) + part.slots
@@ -61,36 +61,36 @@ def joined(parts: Iterable[Part], more: Iterable[Part]) -> Parts:
 
 
 def nodes_of(parts: Iterable[Part]) -> str:
-    """Return the nodes of parts as a message names them."""
+    """Return the nodes of parts for a message."""
     names = [part.node for part in parts]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
 FreeSlots = tuple[dict[str, int], int]
-"""How many slots are not claimed, by node, and how many of these have no place."""
+"""The unclaimed slots by node, and the number of unclaimed slots without a place."""
 
 
 def slots_in_all(slots: int, refill_up_to: int, claims: int) -> int:
-    """Return how many slots there are beside so many claims, claimed and wanted ones together.
+    """Return the number of slots with a number of claims: claimed and free slots together.
 
     Args:
-        slots: that a reservation has, or keeps free where it replaces claimed ones.
-        refill_up_to: the limit of replacing; 0: none is replaced.
-        claims: how many slots are claimed.
+        slots: the slots of the reservation; with refill, the slots that it keeps free.
+        refill_up_to: the limit of refilling; 0: no refill.
+        claims: the number of claimed slots.
     """
     return max(claims, min(slots + claims, refill_up_to)) if refill_up_to else slots
 
 
 def claimed_slots(claimed_on: Sequence[str], *, is_whole: bool) -> int:
-    """Return how many slots are claimed, by the nodes of all claims; a whole node is one slot."""
+    """Return the number of claimed slots, given each claim's node; a whole node is one slot."""
     return len(set(claimed_on)) if is_whole else len(claimed_on)
 
 
 def unclaimed(placed: Parts, slots: int, claimed_on: Sequence[str]) -> FreeSlots:
-    """Return what is left of so many slots.
+    """Return the unclaimed slots of `slots` slots.
 
-    A claim where there is no slot is of one without a place, or else of the last node.
+    A claim on a node without a slot takes a slot without a place, or else one of the last node.
     """
     left = {part.node: part.slots for part in placed}
     placeless = slots - sum(left.values())
@@ -112,9 +112,9 @@ def unclaimed(placed: Parts, slots: int, claimed_on: Sequence[str]) -> FreeSlots
 
 
 def refilled(placed: Parts, wanted: int, claimed_on: Sequence[str]) -> FreeSlots:
-    """Return what is left where claimed slots are replaced: so many as are wanted.
+    """Return the unclaimed slots of a reservation with refill: `wanted` slots.
 
-    Once a claim ends, there is a slot too many: that which was placed last.
+    Once a claim ends, there is a slot too many: the one that was placed last is left out.
     """
     claims, wanted = Counter(claimed_on), max(0, wanted)
     left: dict[str, int] = {}
@@ -125,7 +125,7 @@ def refilled(placed: Parts, wanted: int, claimed_on: Sequence[str]) -> FreeSlots
 
 
 def compacted(placed: Parts, left: Mapping[str, int], claimed_on: Sequence[str]) -> Parts:
-    """Return where slots are placed, without those of claims that have ended."""
+    """Return placed parts without the slots of ended claims."""
     claims = Counter(claimed_on)
     parts = (
         part._replace(slots=min(part.slots, claims[part.node] + left[part.node])) for part in placed

@@ -1,7 +1,7 @@
-"""A quota: what the reservations of a namespace may hold together, as in ResourceQuota.
+"""A quota: a limit on all reservations of a namespace together, as in ResourceQuota.
 
-What is counted has the names of ``spec.hard``: ``reservations``, and ``held.RESOURCE`` in
-millicores of cpu and base units of all else. Of it each reservation asks for a share.
+The counted amounts have the names of ``spec.hard``: ``reservations``, and ``held.RESOURCE`` in
+millicores of cpu and base units of all others. Each reservation asks for a share of them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from reserver.cluster.storage import ZONE_LABELS
 from reserver.reservations.reservation import Reservation
 
 RESERVATIONS = "reservations"
-"""Counts reservations."""
+"""The name of the number of reservations."""
 
 HELD = "held."
-"""Before the name of a resource: counts what is held of it."""
+"""The prefix of a resource's name: the held amount of the resource."""
 
 HELD_NODES = f"{HELD}{NODES}"
-"""Counts whole nodes."""
+"""The name of the number of whole nodes."""
 
 HELD_ELSE = "held.*"
-"""Limits each resource that has no limit of its own."""
+"""The name of the limit for each resource without its own limit."""
 
 EXCEEDED = "exceeded quota:"
 """The beginning of each message about a quota, as in Kubernetes' ResourceQuota."""
@@ -37,17 +37,17 @@ EXCEEDED = "exceeded quota:"
 _MOST_NAMED = 8
 
 _REMEMBERED = 1024
-"""How many different uses are found again (`amounts.shared`)."""
+"""Most different uses that are cached, so that equal uses are one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """Limits of a namespace.
+    """The limits of a namespace.
 
     Attributes:
-        name: what messages call it.
-        hard: the most of what is counted, by its name.
-        max_ttl: how long a reservation may live, in seconds; None for any time.
+        name: the quota's name in messages.
+        hard: the limit of each counted amount, by its name.
+        max_ttl: the longest life of a reservation, in seconds; None for no limit.
         allows_node_names: reservations may name nodes.
         allows_firm_holds: reservations need not be preemptible.
     """
@@ -59,9 +59,9 @@ class Quota:
     allows_firm_holds: bool = True
 
     def limit(self, counted: str) -> int | None:
-        """Return the limit of what is counted; None if it has none.
+        """Return the limit of a counted amount; None without one.
 
-        A whole node is all resources: where any is limited, so are whole nodes, to none.
+        A whole node has all resources: if any resource is limited, whole nodes are limited to 0.
         """
         limit = self.hard.get(counted)
         if limit is None and counted == HELD_NODES and HELD_ELSE not in self.hard:
@@ -72,7 +72,7 @@ class Quota:
 
 
 def usage(reservation: Reservation, slots: int) -> Mapping[str, int]:
-    """Return what these slots of a reservation use of a quota; equal ones are one value."""
+    """Return the amounts that slots of a reservation use of a quota; equal ones are one value."""
     return _usage(tuple(reservation.resources.items()), slots)
 
 
@@ -82,19 +82,19 @@ def _usage(resources: tuple[tuple[str, int], ...], slots: int) -> Mapping[str, i
 
 
 def show_amount(counted: str, amount: int) -> str:
-    """Return an amount of what is counted as a person writes it."""
+    """Return a counted amount in the form that people write."""
     return quantity.show(counted.removeprefix(HELD), amount)
 
 
 def exceeded(quotas: Iterable[Quota], asked: Mapping[str, int], used: Mapping[str, int]) -> str:
-    """Return which quota is exceeded, and by what, as ResourceQuota says it; empty if none is.
+    """Return the exceeded quota and amounts, in ResourceQuota's words; empty if none.
 
     The words are those of apiserver's plugin/pkg/admission/resourcequota/controller.go.
 
     Args:
-        quotas: all of them have to be met.
-        asked: what is asked for.
-        used: what is used besides.
+        quotas: the namespace's quotas; each has to be met.
+        asked: the requested amounts.
+        used: the amounts of other reservations.
     """
     for quota in quotas:
         over = sorted(
@@ -114,11 +114,11 @@ def exceeded(quotas: Iterable[Quota], asked: Mapping[str, int], used: Mapping[st
 
 
 def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -> str:
-    """Return why some quota does not let a reservation hold, whatever else holds.
+    """Return why a quota forbids a reservation by itself; empty if none does.
 
     Args:
-        quotas: all of them have to be met.
-        since: when it was, unix seconds.
+        quotas: the namespace's quotas; each has to be met.
+        since: the write of the reservation, unix seconds.
     """
     for quota in quotas:
         for judge in _RULES:
@@ -130,13 +130,13 @@ def forbidden(quotas: Sequence[Quota], reservation: Reservation, since: float) -
 def forbids_change(
     quotas: Iterable[Quota], before: Reservation, after: Reservation, since: float
 ) -> bool:
-    """Return whether a change asks for what some quota forbids, and was not there before.
+    """Return whether an edit adds something that a quota forbids.
 
     Args:
-        quotas: all of them have to be met.
-        before: what was written.
-        after: what is.
-        since: when it was first, unix seconds.
+        quotas: the namespace's quotas; each has to be met.
+        before: the former spec.
+        after: the new spec.
+        since: the first write of the reservation, unix seconds.
     """
     lives_longer = _lives(after, since) > _lives(before, since)
     return any(
@@ -148,10 +148,10 @@ def forbids_change(
 
 
 def names_node(reservation: Reservation) -> bool:
-    """Return whether a reservation names its node, in whatever field.
+    """Return whether a reservation names its node, in any field.
 
-    Who runs a pod on a node names that node by an affinity to the pod, unless the affinity is met
-    on many nodes: in the zone or in the region. Of another label nobody says how many have a value.
+    A required affinity to a pod may name its node as well, unless its topology is the zone or the
+    region: any other label may have a different value on each node.
     """
     return bool(reservation.node) or _is_about_names(reservation.placement.constraints)
 
@@ -179,7 +179,7 @@ def _lives_too_long(quota: Quota, reservation: Reservation, since: float) -> str
 
 
 def _lives(reservation: Reservation, since: float) -> float:
-    """Return how long it lives from a moment on, in seconds; of what recurs each occurrence."""
+    """Return the life of a reservation from `since`, or of each occurrence, in seconds."""
     if (recurrence := reservation.recurrence) is not None:
         return recurrence.schedule.duration + recurrence.lead
     return math.inf if reservation.expires_at is None else reservation.expires_at - since
@@ -220,9 +220,9 @@ class WriteOrder(NamedTuple):
     """A turn in the order of writing.
 
     Attributes:
-        is_new: it is not written that it was let in before this process began.
-        at: when it was written, unix seconds.
-        number: later ones are greater.
+        is_new: it is not recorded as admitted before this process began.
+        at: the write, unix seconds.
+        number: the order of arrival; later ones are greater.
     """
 
     is_new: bool
@@ -236,7 +236,7 @@ class AdmissionState(Enum):
     WAITING = auto()
     ADMITTED = auto()
     BLOCKED = auto()
-    """It could not come in if it were alone."""
+    """It could not be admitted even alone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -244,12 +244,12 @@ class QuotaShare:
     """The share of the quotas that one reservation asks for.
 
     Attributes:
-        asked: what it counts for, as far as it is not claimed.
-        turn: when it is its turn.
-        since: when it was written, unix seconds.
-        standing: what became of it.
-        why: why it is not admitted; of one that is, what it exceeds all the same.
-        former: what stood here before an edit that has not been judged yet.
+        asked: the amounts of its unclaimed slots.
+        turn: its turn in the order of writing.
+        since: the write, unix seconds.
+        standing: its state in admission.
+        why: why it is not admitted; of an admitted one, the limit that it exceeds.
+        former: the spec before an edit that is not judged yet.
     """
 
     reservation: Reservation

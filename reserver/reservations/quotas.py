@@ -1,4 +1,4 @@
-"""Which reservations the quotas admit: one `Admission` for each namespace."""
+"""The quotas of all namespaces: one `Admission` for each."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from reserver.reservations.quota import (
 from reserver.reservations.reservation import Reservation
 
 AT_ONCE = 16
-"""How many reservations one change admits; `changed` is called for the others."""
+"""Most steps that one change takes at once; `changed` is called if there are more."""
 
 
 class Quotas:
-    """The admission of every namespace: which reservations its quotas let hold.
+    """The admission of reservations in every namespace.
 
-    A reservation counts in the namespace where it is written. One that is written in several
-    (docs/adr/0009) may hold if one of them lets it.
+    A reservation counts in its namespace. A reservation that is written in several namespaces
+    (docs/adr/0009) may hold if one of them admits it.
 
     Attributes:
-        ceiling: what all namespaces that are not trusted may hold together.
+        ceiling: the limit on all untrusted namespaces together.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Quotas:
         """Begin without reservations.
 
         Args:
-            default: of namespaces that have no quota; None for none.
-            trusted: the namespaces to which the default does not apply.
-            changed: called with each namespace whose use of quotas may have changed, or in
-                which there is more to do.
-            is_open: reservations are admitted; else from `open` on.
+            default: the quota of namespaces without their own; None for no limits.
+            trusted: the namespaces to which neither the default nor the ceiling applies.
+            changed: called with each namespace whose use of quotas may have changed, or which has
+                steps left.
+            is_open: admit reservations; else only from `open` on.
         """
         self._default = default
         self._trusted = frozenset(trusted)
@@ -71,17 +71,17 @@ class Quotas:
         return self._limits.keys() | self._admissions.keys()
 
     def pending(self, namespace: str) -> int:
-        """Return how many reservations of a namespace are not admitted."""
+        """Return the number of reservations of a namespace that are not admitted."""
         admission = self._admissions.get(namespace)
         return admission.pending if admission else 0
 
     def used(self, namespace: str) -> Mapping[str, int]:
-        """Return what is used of the quotas of a namespace."""
+        """Return the used amounts of a namespace's quotas."""
         admission = self._admissions.get(namespace)
         return admission.used if admission else {}
 
     def limit(self, namespace: str, quotas: Sequence[Quota]) -> None:
-        """Take the quotas that are written in a namespace; what follows is done step by step."""
+        """Set the quotas of a namespace; `steps` applies them."""
         if quotas:
             self._limits[namespace] = tuple(quotas)
         else:
@@ -92,7 +92,7 @@ class Quotas:
         self.changed(namespace)
 
     def default_to(self, default: Quota | None) -> Generator[None]:
-        """Take another default, namespace by namespace; what follows is done step by step."""
+        """Set the default quota, one namespace a step; `steps` applies it."""
         self._default = default
         for namespace in tuple(self._admissions):
             if namespace not in self._limits:
@@ -100,7 +100,7 @@ class Quotas:
             yield
 
     def open(self) -> Iterator[str]:
-        """Admit reservations from now on: yield each namespace with work left."""
+        """Admit reservations from now on: yield each namespace whose `steps` are due."""
         while closed := [name for name, each in self._admissions.items() if not each.is_open]:
             for namespace in closed:
                 admission = self._admissions.get(namespace)
@@ -111,37 +111,37 @@ class Quotas:
         yield from self.ceiling.open()
 
     def admits(self, reservation: Reservation) -> bool:
-        """Return whether a reservation may hold, as far as its namespace is asked."""
+        """Return whether the reservation's namespace admits it."""
         admission = self._admissions.get(reservation.ref.namespace)
         return admission is not None and admission.admits(reservation.identity)
 
     def why(self, reservation: Reservation) -> str:
-        """Return why a reservation that is not admitted may not hold; empty if it is over."""
+        """Return why a reservation that is not admitted may not hold; empty if it has ended."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
         return share.why or "reservations are being counted" if share is not None else ""
 
     def why_never(self, reservation: Reservation) -> str:
-        """Return why a reservation could not hold if it were alone; empty where it could."""
+        """Return why a reservation could not be admitted even alone; empty if it could."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
         return share.why if share is not None and share.standing is AdmissionState.BLOCKED else ""
 
     def exceeding(self, reservation: Reservation) -> str:
-        """Return what a reservation that may hold exceeds all the same; empty if nothing."""
+        """Return the limit that an admitted reservation exceeds; empty if none."""
         admission = self._admissions.get(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity) if admission else None
         return share.why if share is not None and share.standing is AdmissionState.ADMITTED else ""
 
     def exceeding_count(self) -> int:
-        """Return how many reservations that may hold exceed a quota."""
+        """Return the number of admitted reservations that exceed a limit."""
         every = (share for each in self._admissions.values() for share in each.shares.values())
         return sum(share.standing is AdmissionState.ADMITTED and bool(share.why) for share in every)
 
     def charge(self, reservation: Reservation, slots: int, now: float) -> None:
-        """Note how many slots of a reservation are unclaimed; 0 if it is over.
+        """Update the unclaimed slots of a reservation; 0 if it has ended.
 
-        However often it is written in a namespace, it counts there once.
+        A reservation counts once in a namespace, however many entries it has there.
         """
         admission = self._admission(reservation.ref.namespace)
         share = admission.shares.get(reservation.identity)
@@ -154,21 +154,21 @@ class Quotas:
         self.changed(reservation.ref.namespace)
 
     def leave(self, reservation: Reservation) -> None:
-        """Note that a reservation is no longer written in its namespace."""
+        """Remove a reservation that is no longer written in its namespace."""
         namespace = reservation.ref.namespace
         self._admission(namespace).leave(reservation.identity)
         self.changed(namespace)
 
     def replace(self, before: Reservation, after: Reservation, now: float, *, stays: bool) -> None:
-        """Note that a reservation is about to replace another one.
+        """Replace a reservation by another one.
 
-        If it asks for no more, it keeps that one's turn; otherwise it is behind all that wait.
+        If the new one asks for no more, it keeps the turn; otherwise it waits behind all others.
 
         Args:
-            before: what stands there.
-            after: what will.
+            before: the former reservation.
+            after: the new reservation.
             now: unix seconds.
-            stays: the former one is written elsewhere in the namespace, too, and keeps its turn.
+            stays: the former one has another entry in the namespace, and keeps its turn.
         """
         admission = self._admission(after.ref.namespace)
         if stays or not admission.replace(before.identity, after):
@@ -178,9 +178,9 @@ class Quotas:
                 self._enter(admission, after, after.slots, max(now, after.created_at), now)
 
     def recall(self, reservation: Reservation) -> None:
-        """Note that a reservation is recorded as admitted before.
+        """Restore a reservation's recorded admission.
 
-        From `open` on nobody is in any doubt of that, and this has no effect.
+        After `open` this has no effect: all admissions are decided.
         """
         admission = self._admissions.get(reservation.ref.namespace)
         if (
@@ -196,15 +196,15 @@ class Quotas:
         return self._is_open
 
     def steps(self, namespace: str, most: int | None = AT_ONCE) -> Iterator[str]:
-        """Do what is left to do in a namespace.
+        """Apply the quotas of a namespace in steps.
 
         Args:
-            namespace: whose quotas.
-            most: how many steps, and `changed` is told if there is more to do; None for all.
+            namespace: the namespace.
+            most: most steps; `changed` is called if more are left. None for all.
 
         Yields:
-            For each step the identity of a reservation that may hold from now on, or not any more,
-            or may not for another reason; empty where none was found.
+            For each step the identity of a reservation whose admission or reason changed; empty if
+            none did.
         """
         admission = self._admissions.get(namespace)
         if admission is None:
@@ -223,10 +223,10 @@ class Quotas:
     def trial(
         self, reservations: Sequence[Reservation], now: float, instead: Reservation | None = None
     ) -> str:
-        """Return why some reservations could not all hold at once; empty if they could.
+        """Return why new reservations could not all be admitted at once; empty if they could.
 
         Args:
-            reservations: what would be written, all of it in one namespace.
+            reservations: the new reservations, all in one namespace.
             now: unix seconds.
             instead: the reservation that one of them would replace.
         """
@@ -241,7 +241,7 @@ class Quotas:
         admission = self._admissions.get(namespace)
         before = admission.shares.get(instead.identity) if admission and instead else None
         if before and all(amount <= before.asked.get(name, 0) for name, amount in asked.items()):
-            return ""  # It keeps its turn.
+            return ""  # The replacement keeps its turn.
         if admission is not None:
             why = admission.trial(asked, instead.identity if instead else "")
         else:

@@ -1,7 +1,7 @@
-"""Claims from before the start, of pods that may be gone.
+"""Claims from before the start of the process, of pods that may be gone.
 
-A claim that was written down is certainly of what stands in the store only if that was written
-before it (docs/adr/0011). Until that is known the claim is unsure, and its slot holds.
+A recorded claim certainly belongs to the present entry only if the entry was written before the
+claim (docs/adr/0011). Until that is known, the claim is unsure, and its slot is still held.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reserver.reservations.reservation import Ref, Written
 
 
 class RecoveredClaims:
-    """The facts known from before this process started."""
+    """The recorded claims and bindings from before this process started."""
 
     def __init__(
         self,
@@ -28,13 +28,13 @@ class RecoveredClaims:
         settle: Callable[[Account], None],
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin with nothing known.
+        """Begin without recorded claims.
 
         Args:
-            register: of the reservations.
-            claims: of pods that are there.
-            settle: called with what has changed.
-            ended: called once no more of the past will become known.
+            register: the reservations.
+            claims: the claims of existing pods.
+            settle: called with each changed account.
+            ended: called once all facts from before the start are known.
         """
         self._register = register
         self._claims = claims
@@ -51,16 +51,16 @@ class RecoveredClaims:
         landed: Mapping[str, str] = MappingProxyType({}),
         seen: int = 0,
     ) -> None:
-        """Take the recorded claims of a reservation; their pods may be gone by now.
+        """Restore the recorded claims of a reservation; their pods may be gone by now.
 
-        Where it is not certain that they are of what stands there, they count if `narrow` says so.
+        Claims that may belong to an earlier entry of the ref wait for `narrow`.
 
         Args:
-            digest: of the reservation that stood there.
-            claims: UIDs of pods, each with a resourceVersion at which it had a slot. What was
-                written after that is another reservation, even if it says the same.
-            landed: where they had it, as far as that is known.
-            seen: a resourceVersion at which all of them were known to be of what stood there.
+            digest: the digest of the reservation at the record's time.
+            claims: the pods' UIDs, each with a resourceVersion at which the pod had a slot. An
+                entry that was written after it is another reservation, even with the same content.
+            landed: the nodes of the claims, by UID, where known.
+            seen: a resourceVersion at which all claims belonged to the entry at that time.
         """
         account = self._register.get(ref)
         if account is None or account.reservation.reusable:
@@ -76,7 +76,7 @@ class RecoveredClaims:
         self._recall(account, entry)
 
     def _recall(self, account: Account, entry: Entry) -> None:
-        """Take those unsure claims of an entry that have become sure."""
+        """Take the claims of an entry that are sure by now."""
         if account.recall(entry):
             self._settle(account)
         if self._is_over:
@@ -85,33 +85,33 @@ class RecoveredClaims:
             self._unsure.add(entry.reservation.ref)
 
     def recall_binding(self, pod: Pod, *, exact: bool) -> bool:
-        """Take a binding from before the watch of pods began; the pod may be gone by now.
+        """Restore a binding from before the watch of pods began; the pod may be gone by now.
 
-        Returns whether it is sure which of the entries that it may have claimed are older.
+        Return whether it is certain which of its possible entries are older than the binding.
 
         Args:
-            pod: as it was shown bound.
-            exact: its resourceVersion is that of the binding, not that of a later change.
+            pod: the bound pod.
+            exact: its resourceVersion is the binding's own, not a later change's.
         """
         named = self._register.naming(pod.name) if exact else ()
         once = (each for each in named if each.reservation.recurrence is None)
         claimed = (each for identity in pod.claims for each in self._register.meant(identity))
         is_sure = True
         for account in dict.fromkeys((*claimed, *once)):
-            told = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
+            recorded = Recorded(pod.revision, pod.revision, pod.node, is_written=False)
             for entry in account.entries:
                 is_known = account.claimant(pod.uid) in account.claimants
                 if not is_known and self._claims.takes_slot(pod, account):
                     if not account.reservation.reusable:
-                        entry.unsure = {pod.uid: told, **entry.unsure}
+                        entry.unsure = {pod.uid: recorded, **entry.unsure}
                         self._recall(account, entry)
                     is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
-            self._claims.bound(pod, is_over=True)  # It may be, as this is the past.
+            self._claims.bound(pod, is_over=True)  # The pod may be gone by now.
         return is_sure
 
     def narrow(self, ref: Ref, identity: str, written: Written) -> None:
-        """Note more exactly when a reservation was written."""
+        """Narrow the resourceVersions between which a reservation was written."""
         account = self._register.get(ref)
         if account is None or account.reservation.written_as != identity:
             return
@@ -120,7 +120,7 @@ class RecoveredClaims:
         after = Written(max(before.first, written.first), min(before.last, written.last))
         if before.first == before.last or after.first > after.last:
             return  # It has been written again since.
-        # When it was placed somewhere is another matter.
+        # Only a hold on a named node has the write's turn; a placed hold has its own.
         hold = account.hold_on(account.reservation.node)
         if hold is not None and hold.since == before and account.reservation.ref == ref:
             hold.since = after
@@ -130,17 +130,17 @@ class RecoveredClaims:
         self._settle(account)
 
     def unsure_since(self) -> int | None:
-        """Return the first resourceVersion at which it matters when reservations were written.
+        """Return the least resourceVersion of all unsure claims; None if all claims are sure.
 
-        None if all recorded claims are known to be of what stands there, or not to be.
+        From it on the time of an entry's write decides whether the claim belongs to the entry.
         """
         claims = (claim for _, entry in self._unsure_entries() for claim in entry.unsure.values())
         return min((claim.known_at for claim in claims), default=None)
 
     def end(self) -> None:
-        """Drop the recorded claims that may be of an earlier reservation.
+        """Drop the recorded claims that may belong to an earlier reservation.
 
-        From now on such claims are not taken any more: no more of the past will become known.
+        Later unsure claims are dropped too: no more facts from before the start will arrive.
         """
         self._is_over = True
         for account, entry in self._unsure_entries():

@@ -1,4 +1,4 @@
-"""Recurrence: a recurring reservation, as occurrences which do not overlap."""
+"""Recurrence: the occurrences of a recurring reservation, which do not overlap."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import NamedTuple
 from reserver.base.schedule import Occurrence, Schedule
 
 SHOWN = 3
-"""So many of the next occurrences are shown to people."""
+"""Number of coming occurrences that are shown."""
 
 FARTHEST_S = 50 * 366 * 86_400.0
-"""Further ahead nobody looks for one of many occurrences, in seconds: a leap day on a Sunday comes
-every 28 years, and a hundred of them took 0.1 s to find."""
+"""Farthest start of an occurrence that is searched with `count` or `skip`, in seconds ahead: a
+leap day on a Sunday comes every 28 years, and a hundred of these took 0.1 s to find."""
 
 _OF_OCCURRENCE = "+"
-"""Between the digest of what is written and the start of an occurrence."""
+"""The separator between the digest of the spec and the start of an occurrence."""
 
 
 class Recurrence(NamedTuple):
-    """When a reservation recurs; all times in unix seconds.
+    """The recurrence of a reservation; all times in unix seconds.
 
     Attributes:
-        schedule: its occurrences.
-        first: no occurrence starts earlier; None for any time.
-        lead: so many seconds before its start an occurrence begins to hold, unless the one before
-            lasts until then.
-        skipped: the starts of occurrences that are left out.
-        is_suspended: nothing is held; occurrences go by.
+        schedule: the schedule of its occurrences.
+        first: the earliest start of an occurrence; None for no limit.
+        lead: seconds before its start from which an occurrence holds, unless the former one lasts
+            longer.
+        skipped: the starts of skipped occurrences.
+        is_suspended: nothing is held while occurrences pass.
     """
 
     schedule: Schedule
@@ -39,17 +39,17 @@ class Recurrence(NamedTuple):
     is_suspended: bool = False
 
     def at(self, now: float) -> Occurrence | None:
-        """Return the occurrence under way at `now` (unix seconds), or the next; None if none."""
+        """Return the occurrence at `now` (unix seconds), or the next; None without one."""
         return next(iter(self.shown(now)), None)
 
     def occurrences(self, now: float) -> Iterator[Occurrence]:
-        """Return the occurrence under way at `now` (unix seconds), and all later ones."""
+        """Return the occurrence at `now` (unix seconds), and all later ones."""
         since = now if self.first is None else max(now, self.first)
         found = self.schedule.occurrences(since)
         return self._kept(found, since) if self.skipped or self.first is not None else found
 
     def _kept(self, found: Iterator[Occurrence], since: float) -> Iterator[Occurrence]:
-        """Yield the occurrences that are not left out and do not start too early."""
+        """Yield the occurrences that are neither skipped nor before `first`."""
         for each in found:
             if each.start in self.skipped:
                 if each.start > since + FARTHEST_S:
@@ -58,26 +58,26 @@ class Recurrence(NamedTuple):
                 yield each
 
     def shown(self, since: float) -> tuple[Occurrence, ...]:
-        """Return the occurrences to show to people, from a moment on (unix seconds)."""
+        """Return the first `SHOWN` occurrences from a moment on (unix seconds)."""
         return _shown(self, since)
 
     @property
     def ends_at(self) -> float | None:
-        """When the last occurrence is over at the latest, unix seconds; None for never."""
+        """The latest end of the last occurrence, unix seconds; None for never."""
         until = self.schedule.until
         return None if until is None else until + self.schedule.duration
 
 
-@lru_cache(64)  # They are asked for twice for what is written, at the same moment.
+@lru_cache(64)  # Called twice for each write, with the same moment.
 def _shown(recurrence: Recurrence, since: float) -> tuple[Occurrence, ...]:
     return tuple(islice(recurrence.occurrences(since), SHOWN))
 
 
 def counted(schedule: Schedule, first: float, count: int) -> Schedule:
-    """Return a schedule that ends with so many occurrences, the first not before a moment.
+    """Return a schedule that ends after `count` occurrences from `first` (unix seconds) on.
 
-    One that is left out counts, too, as in iCalendar (RFC 5545, ``EXDATE``). Those that are further
-    ahead than anybody looks (`FARTHEST_S`) do not come.
+    A skipped occurrence counts too, as in iCalendar (RFC 5545, ``EXDATE``). Occurrences beyond
+    `FARTHEST_S` never come.
     """
     return schedule._replace(until=_last_start(schedule, first, count))
 
@@ -90,10 +90,10 @@ def _last_start(schedule: Schedule, first: float, count: int) -> float:
 
 
 def occurrence_digest(digest: str, start: float) -> str:
-    """Return the digest of an occurrence (its start in unix seconds) of what has a digest."""
+    """Return the digest of an occurrence (`start` in unix seconds) of a reservation."""
     return f"{series_digest(digest)}{_OF_OCCURRENCE}{start:.0f}"
 
 
 def series_digest(digest: str) -> str:
-    """Return the digest of what is written, without the occurrence that it may tell."""
+    """Return a digest without the start of an occurrence."""
     return digest.partition(_OF_OCCURRENCE)[0]

@@ -1,4 +1,4 @@
-"""A reservation: capacity of a node that is kept for pods which do not exist yet."""
+"""A reservation: capacity of nodes that is kept for pods which do not exist yet."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from reserver.reservations.recurrence import Recurrence, occurrence_digest, seri
 
 
 class Written(NamedTuple):
-    """Between which resourceVersions of the store a reservation was written, both included.
+    """The resourceVersions between which a reservation was written, both included.
 
-    A watch shows each write with its own, so that both are the same; a list only shows when the
-    whole object was written last. The API server counts all writes of a cluster with one number.
+    A watch shows each write's own resourceVersion, so that both are the same; a list shows only the
+    last write of the whole object. The API server counts all writes of a cluster with one number.
     """
 
     first: float
@@ -28,22 +28,22 @@ class Written(NamedTuple):
 
 
 ANY_TIME = Written(0, 2**63)
-"""It is unknown when it was written."""
+"""The time of the write is unknown."""
 
 NOT_YET = Written(2**63, 2**63)
-"""It is being written, after everything that is known."""
+"""The write is in flight, after everything observed."""
 
 
 class Ref(NamedTuple):
-    """Where an entry is written: in a ConfigMap, or as a Reservation object.
+    """The place of an entry: in a ConfigMap, or a Reservation object.
 
     Attributes:
-        namespace: of the ConfigMap or the Reservation.
-        configmap: the ConfigMap's name; of a Reservation there is none.
+        namespace: the namespace of the ConfigMap or the Reservation.
+        configmap: the ConfigMap's name; empty for a Reservation.
         key: the data key, or the Reservation's name.
-        item: the owner, as ``namespace/name``, where the key's value is a list of reservations;
-            empty where the value is one reservation.
-        kind: of which kind the store is; this, and not `configmap`, decides who is in charge.
+        item: the owner, as ``namespace/name``, if the key's value is a list of reservations;
+            empty if the value is one reservation.
+        kind: the kind of the store; this, not `configmap`, selects the store.
     """
 
     namespace: str
@@ -59,13 +59,13 @@ class Ref(NamedTuple):
 
     @property
     def whole(self) -> Ref:
-        """The ref of all that its key says: itself, unless it is an item of a list."""
+        """The ref of the whole key: of the list, for an item of a list."""
         return self._replace(item="") if self.item else self
 
     def __str__(self) -> str:
-        """Return the name that messages use: no two refs have the same.
+        """Return the name in messages, which is unique.
 
-        Names and keys have no slash, so that it is NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME.
+        Names and keys have no slash, so it is NAMESPACE/CONFIGMAP/KEY or NAMESPACE/NAME.
         """
         if self.kind is StoreKind.OBJECT:
             return f"{self.namespace}/{self.key}"
@@ -75,46 +75,46 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A reservation: capacity of a node that is kept for pods which do not exist yet.
+    """A reservation: capacity of nodes that is kept for pods which do not exist yet.
 
     Attributes:
-        ref: where it is written.
-        digest: tells it from what was written there before.
-        lasting: its digest without its expiry, where claims outlast a change of that; else empty.
-        node: the node whose capacity it holds; empty where Reserver chooses.
-        owners: the pods that it names, sorted: each claims it, and lands on it first.
-        rules: pods that may claim a slot without being named; with `owners`, never both empty.
-        resources: what one slot holds: millicores of cpu, base units of all else. Nothing but one
-            of `NODES` is a whole node.
-        slots: how many pods may claim it.
-        starts_at: when it begins to hold, unix seconds; None for at once.
-        expires_at: when it stops holding, unix seconds; None for never.
-        policy: where owners may land when their seat cannot be had.
-        yields_above: pods of a higher priority than this may take what it holds; None: none may.
+        ref: the place of its entry.
+        digest: a hash of its content, which distinguishes it from earlier entries at the ref.
+        lasting: its digest without the expiry, if claims outlast a new expiry; else empty.
+        node: the named node; empty if Reserver chooses nodes.
+        owners: the named pods, sorted: each claims it, and lands on it first.
+        rules: rules for further pods that may claim a slot; `owners` or `rules` is not empty.
+        resources: the resources of one slot, in millicores of cpu and base units of all others.
+            Only `NODES`, with the amount 1, stands for a whole node.
+        slots: the number of slots; with refill, the number of free slots to keep.
+        starts_at: the start of the hold, unix seconds; None for at once.
+        expires_at: the end of the hold, unix seconds; None for never.
+        policy: whether owners may land elsewhere when kube-scheduler refuses their seat.
+        yields_above: pods of a higher priority may take its room; None: no pod may.
         reusable: a slot comes back when its pod goes.
-        refill_up_to: claimed slots are replaced where there is room, so that `slots` of them are
-            free, as long as both are no more than this; 0: none is replaced.
-        release_if_idle: it ends once no pod has had a slot for so many seconds; 0: it does not.
-        lends_below: pods of a lower priority than this may borrow it (`cluster.lending`).
-        recurrence: when it recurs; then `starts_at` and `expires_at` are of one occurrence.
-        placement: where Reserver may choose.
-        placed: where it has, as far as that is written or decided; empty while it has not, and
-            where the reservation names its node. Not part of what the reservation says.
-        origin: the ref under which claims are recorded, where that is not `ref`: it was written
-            there before it was moved here, or the ref alone does not tell it from another one.
-        created_at: when its object was created, unix seconds; 0 for a key. Not part of it.
-        occurrence: of what recurs: when the one that it is about starts, unix seconds; None once
-            none is to come. Not part of what it says.
-        next_occurrences: that one, and those after it, to show to people. Not part of what it says.
-        drift: by how many seconds its expiry may differ where somebody else has worked it out from
-            the same ``ttl``; 0 where it is written as a moment. Not part of what it says.
-        is_seat: it belongs to a PodMove. Like all that follows not part of what it says.
-        volume_claims: PersistentVolumeClaims that the pod uses whose seat it is.
-        fallback: where that pod itself may be, whatever its move says; None if that is not known.
-        is_retained: it stays written once it is over.
+        refill_up_to: claimed slots are replaced where there is room, so that `slots` are free, as
+            long as claimed and free slots together are no more than this; 0: no refill.
+        release_if_idle: it ends after so many seconds without a pod in a slot; 0: never.
+        lends_below: pods of a lower priority may borrow its room (`cluster.lending`).
+        recurrence: its recurrence; then `starts_at` and `expires_at` are of one occurrence.
+        placement: the constraints on nodes that Reserver chooses.
+        placed: the chosen nodes, written or only decided; empty without a place, or with `node`.
+            Not part of the content.
+        origin: the ref under which claims are recorded, if not `ref`: its ref before it was moved
+            here, or an extended ref, as the ref alone does not identify it.
+        created_at: the creation of its object, unix seconds; 0 for a key. Not part of the content.
+        occurrence: the start of its occurrence, if recurring, unix seconds; None after the last.
+            Not part of the content.
+        next_occurrences: that occurrence and the next, to show. Not part of the content.
+        drift: seconds by which another process may compute a different expiry from the same
+            ``ttl``; 0 if the expiry is written as a moment. Not part of the content.
+        is_seat: it belongs to a PodMove. This and all following fields are not part of the content.
+        volume_claims: the PersistentVolumeClaims of the pod whose seat it is.
+        fallback: the placement of that pod without its move's constraints; None if unknown.
+        is_retained: its entry stays after its end.
         description: its purpose, in the author's words.
-        author: who wrote it, as far as that is known; empty if it is not.
-        identity: the key of its claims; an edited reservation has another one.
+        author: its author; empty if unknown.
+        identity: the key of its claims; an edit changes it.
     """
 
     ref: Ref
@@ -150,12 +150,12 @@ class Reservation:
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute the identity once: it is the key of much that is known of a reservation."""
+        """Compute the identity once: it is the key in many indexes."""
         object.__setattr__(self, "identity", f"{self.record}@{self.lasting or self.digest}")
 
     @property
     def edition(self) -> str:
-        """The identity with its expiry in it, by which versions before 0.2 know all claims."""
+        """The identity including the expiry, under which versions before 0.2 record all claims."""
         return f"{self.record}@{self.digest}" if self.lasting else self.identity
 
     @property
@@ -165,14 +165,14 @@ class Reservation:
 
     @property
     def anywhere(self) -> Reservation:
-        """The same as it is once its pod was evicted: wherever that pod may be."""
+        """The reservation with `fallback` as its placement, as a seat is after the eviction."""
         return self if self.fallback is None else replace(self, placement=self.fallback)
 
     def at(self, now: float) -> Reservation:
-        """Return what recurs with the occurrence under way at `now` (unix seconds), or the next.
+        """Return the reservation with its occurrence at `now` (unix seconds), or the next one.
 
-        Each occurrence has a digest of its own, so that claims are of one. Once none comes any
-        more, it stays as it is: over.
+        Each occurrence has its own digest, so that a claim belongs to one occurrence. After the
+        last occurrence the reservation stays as it is: expired.
         """
         recurrence = self.recurrence
         found = recurrence.shown(now) if recurrence is not None else ()
@@ -190,14 +190,14 @@ class Reservation:
         )
 
     def identity_at(self, now: float) -> str:
-        """Return the identity that it has `at` a moment, in unix seconds."""
+        """Return the identity of its occurrence at a moment, in unix seconds."""
         found = self.recurrence.at(now) if self.recurrence is not None else None
         if found is None:
             return self.identity
         return f"{self.record}@{occurrence_digest(self.digest, found.start)}"
 
     def about(self, other: Reservation) -> Reservation:
-        """Return what recurs with the occurrence that the same is about elsewhere."""
+        """Return the reservation with the occurrence of `other`, another copy of it."""
         if self.occurrence is not None and self.digest == other.digest:
             return self
         return replace(
@@ -211,14 +211,14 @@ class Reservation:
 
     @property
     def recurs(self) -> bool:
-        """Whether an occurrence comes after the one that it is about."""
+        """Whether another occurrence follows."""
         recurrence, ends_at = self.recurrence, self.expires_at
         return recurrence is not None and ends_at is not None and recurrence.at(ends_at) is not None
 
     def is_for(self, moment: float) -> bool:
-        """Return whether a pod that is bound at a moment (unix seconds) may have come for it.
+        """Return whether a pod that is bound at a moment (unix seconds) may be for this occurrence.
 
-        What recurs is for pods that come while it holds: the one before was for those before.
+        An occurrence is for pods that come while it holds.
         """
         recurrence = self.recurrence
         return recurrence is None or (
@@ -227,27 +227,27 @@ class Reservation:
 
     @property
     def written_as(self) -> str:
-        """The identity of what is written: of what recurs the same for all occurrences."""
+        """The identity of the written spec: the same for all occurrences."""
         return self.identity if self.lasting else f"{self.record}@{series_digest(self.digest)}"
 
     @property
     def parts(self) -> Parts:
-        """The nodes where it holds, with the slots that are there."""
+        """The nodes of its slots, with the slots on each."""
         return (Part(self.node, self.slots),) if self.node else self.placed
 
     def on(self, part: Part) -> Reservation:
-        """Return the part of it that is on one node, as a reservation of that node."""
+        """Return its part on one node, as a reservation of that node."""
         if self.node:
             return self
         return replace(self, node=part.node, slots=part.slots, placed=())
 
     @property
     def most_slots(self) -> int:
-        """How many slots it has at most, claimed and free ones together."""
+        """The most slots that it may have, claimed and free slots together."""
         return self.refill_up_to or self.slots
 
     def slots_beside(self, claims: int) -> int:
-        """Return how many slots it has with so many claims, these included."""
+        """Return its number of slots with a number of claims, claimed slots included."""
         return places.slots_in_all(self.slots, self.refill_up_to, claims)
 
     @property
@@ -256,26 +256,26 @@ class Reservation:
         return self.origin or str(self.ref)
 
     def is_owned_by(self, pod: Pod) -> bool:
-        """Return whether a pod may claim it; mirror pods may not, whose names kubelets choose."""
+        """Return whether a pod may claim it; mirror pods, whose names kubelets choose, may not."""
         if pod.is_mirror:
             return False
         return pod.name in self.owners or any(rule.matches(pod) for rule in self.rules)
 
     def covers(self, requests: Mapping[str, int]) -> bool:
-        """Return whether a slot covers a request, in the resources that it holds."""
+        """Return whether a slot covers a request in the slot's resources."""
         return all(amount >= requests.get(name, 0) for name, amount in self.resources.items())
 
     def yields_to(self, priority: int) -> bool:
-        """Return whether a pod of this priority may take what it holds."""
+        """Return whether a pod of a priority may take its room."""
         return self.yields_above is not None and priority > self.yields_above
 
     def lends_to(self, pod: Pod) -> bool:
-        """Return whether a pod may borrow what it holds."""
+        """Return whether a pod may borrow its room."""
         below = self.lends_below
         return below is not None and pod.priority < below and pod.constraints.tolerates_recall
 
     def phase(self, claims: int, now: float) -> Phase:
-        """Return its phase at `now` (unix seconds), with this many slots claimed."""
+        """Return its phase at `now` (unix seconds), with `claims` claimed slots."""
         if claims >= self.most_slots and not self.is_whole:
             return Phase.CLAIMED
         if self.expires_at is not None and now >= self.expires_at:
@@ -287,7 +287,7 @@ class Reservation:
         return Phase.ACTIVE
 
     def unclaimed(self, claimed_on: Sequence[str]) -> tuple[dict[str, int], int]:
-        """Return its unclaimed slots by node, and how many have no place, beside such claims."""
+        """Return unclaimed slots by node, and the number without a place, given claims' nodes."""
         if self.node:
             return {self.node: max(0, self.slots - len(claimed_on))}, 0
         if self.refill_up_to:

@@ -1,4 +1,4 @@
-"""Queries of the ledger about one reservation: what is written, its phase, place and claims."""
+"""Queries of the ledger about one reservation: its entry, phase, place and claims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OVER = (Phase.CLAIMED, Phase.EXPIRED)
 
 
 class ReservationView:
-    """What is known of each reservation, to look at."""
+    """The read-only view of each reservation in the ledger."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ReservationView:
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
-        """Begin with nothing held; for the arguments see `ledger.Ledger`."""
+        """Begin without reservations; for the arguments see `ledger.Ledger`."""
         self.quotas = quotas or Quotas()
         self._snapshot = snapshot
         self._holdings = NodeHolds(snapshot, listener, self.quotas)
@@ -43,40 +43,40 @@ class ReservationView:
         self._now = Moment(0.0)
 
     def __iter__(self) -> Iterator[tuple[Reservation, Phase]]:
-        """Yield every reservation with its phase, in the order in which they became known."""
+        """Yield every reservation with its phase, in the order of their arrival."""
         for ref, account in self._register:
             yield account.entry(ref).reservation, self._phase(account)
 
     def __len__(self) -> int:
-        """Return how many reservations are known, ended ones included."""
+        """Return the number of entries, ended ones included."""
         return len(self._register)
 
     def refs(self) -> tuple[Ref, ...]:
-        """Return where reservations are written at this moment."""
+        """Return the current refs."""
         return self._register.refs()
 
     def get(self, ref: Ref) -> Reservation | None:
-        """Return what is written at a ref."""
+        """Return the reservation at a ref; None without one."""
         account = self._register.get(ref)
         return account.entry(ref).reservation if account else None
 
     def current(self, written: Reservation) -> Reservation:
-        """Return what is written as it is now: of what recurs with its occurrence."""
+        """Return a reservation with its current occurrence, if recurring."""
         return written if written.recurrence is None else written.about(self.held_as(written))
 
     def held_as(self, written: Reservation) -> Reservation:
-        """Return the same as it is held, and placed; its description may be an older one."""
+        """Return the ledger's version of a reservation; its description may be out of date."""
         known = self.get(written.ref)
         is_known = known is not None and known.written_as == written.written_as
         return known if known is not None and is_known else written.at(self._now)
 
     def since(self, ref: Ref) -> float:
-        """Return when something was first seen at a ref, in unix seconds; 0 for nothing."""
+        """Return the first observation of an entry at a ref, in unix seconds; 0 without one."""
         account = self._register.get(ref)
         return account.entry(ref).since if account else 0.0
 
     def phase(self, ref: Ref) -> Phase | None:
-        """Return the phase of a reservation, None when there is none of that name."""
+        """Return the phase of a reservation; None without one at the ref."""
         account = self._register.get(ref)
         return self._phase(account) if account else None
 
@@ -91,7 +91,7 @@ class ReservationView:
         return account.obstacle if account else ""
 
     def is_coming(self, reservation: Reservation) -> bool:
-        """Return whether a reservation is still as it was, and is to hold once it starts."""
+        """Return whether a reservation is unchanged, and will hold once it starts."""
         account = self._register.get(reservation.ref)
         if account is None or account.reservation is not reservation:
             return False
@@ -101,7 +101,7 @@ class ReservationView:
         return is_pending and not is_suspended and self._is_admitted(account)
 
     def excess(self, ref: Ref) -> str:
-        """Return why the quotas of its namespace keep a reservation from holding; empty if not."""
+        """Return why quotas do not admit a pending reservation; empty if not so."""
         account = self._register.get(ref)
         if account is None or self._is_admitted(account):
             return ""
@@ -109,7 +109,7 @@ class ReservationView:
         return self.quotas.why(account.entry(ref).reservation) if is_pending else ""
 
     def exceeds(self, ref: Ref) -> str:
-        """Return which limit a reservation exceeds that was admitted before it; empty if none."""
+        """Return the limit that an admitted reservation exceeds; empty if none."""
         account = self._register.get(ref)
         if account is None:
             return ""
@@ -117,12 +117,12 @@ class ReservationView:
         return self.quotas.exceeding(reservation)
 
     def recorded_place(self, ref: Ref) -> Parts:
-        """Return where a reservation is placed, as written."""
+        """Return the written place of a reservation."""
         account = self._register.get(ref)
         return account.entry(ref).recorded if account else ()
 
     def placed(self, written: Reservation) -> Parts:
-        """Return where the reservation of a ref is placed now, whatever its entry says."""
+        """Return the current place of a reservation, which its entry may not have yet."""
         return self.held_as(written).placed
 
     def is_unplaced(self, ref: Ref) -> bool:
@@ -136,9 +136,9 @@ class ReservationView:
         return account.lacks_place(self._snapshot)
 
     def wants_place(self, ref: Ref) -> tuple[Parts, int]:
-        """Return which parts of a reservation stay, and how many of its slots want a place now.
+        """Return the parts of a reservation that stay, and the number of slots that need a place.
 
-        Of one that is written at several refs it is asked at the first of them.
+        Only the first ref of a reservation with several returns any.
         """
         account = self._register.get(ref)
         if account is None or account.reservation.node or account.reservation.ref != ref:
@@ -147,17 +147,17 @@ class ReservationView:
         return (kept, slots) if slots and self._is_active(account) else ((), 0)
 
     def staying(self, ref: Ref, leaving: Container[str]) -> tuple[Parts, int]:
-        """Return which parts stay when nodes are left, and how many unclaimed slots leave."""
+        """Return the parts off `leaving` nodes, and the number of unclaimed slots to move."""
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref or not self._is_active(account):
             return (), 0
         return account.staying(lambda node: node not in leaving)
 
     def compact(self, ref: Ref, has_shown: Callable[[float], bool]) -> Parts | None:
-        """Return where a reservation that replaces slots is placed, once a claim of it has ended.
+        """Return the place of a reservation with refill without the slots of ended claims.
 
-        None if nothing has changed, or of any other reservation. Of what another Reserver placed
-        the claim may be yet to be shown: `has_shown` tells whether pods are, as of a write.
+        None if nothing has changed, or without refill. If another process wrote the place, the
+        watch may not have shown its pods: `has_shown` returns whether pods are as new as a write.
         """
         account = self._register.get(ref)
         is_it = account is not None and account.reservation.ref == ref
@@ -168,12 +168,12 @@ class ReservationView:
         return parts if is_less and has_shown(account.entry(ref).read_at) else None
 
     def is_edited(self, ref: Ref) -> bool:
-        """Return whether a reservation's place was decided for the entry before it."""
+        """Return whether a reservation's place was decided for an earlier version of its spec."""
         account = self._register.get(ref)
         return account is not None and account.is_edited
 
     def recorded(self, ref: Ref) -> Mapping[str, int]:
-        """Return the claims of a reservation that a restart must not forget, for `past.recall`."""
+        """Return the claims of a reservation to persist for a restart, for `past.recall`."""
         account = self._register.get(ref)
         if account is None or account.reservation.reusable:
             return {}
@@ -182,7 +182,7 @@ class ReservationView:
         return {uid: claim.at for uid, claim in unsure if claim.is_written} | sure
 
     def landed(self, ref: Ref) -> Mapping[str, str]:
-        """Return where claims of `recorded` were made, of what holds on several nodes."""
+        """Return the nodes of `recorded` claims, for a reservation on several nodes."""
         account = self._register.get(ref)
         if account is None or not account.reservation.parts[1:]:
             return {}
@@ -191,7 +191,7 @@ class ReservationView:
         return {uid: nodes[uid] for uid in self.recorded(ref) if nodes[uid]}
 
     def claimed(self, ref: Ref) -> int:
-        """Return how many slots of a reservation are claimed: of whole nodes those with a claim."""
+        """Return the number of claimed slots of a reservation; a whole node is one slot."""
         account = self._register.get(ref)
         if account is None:
             return 0
@@ -199,11 +199,11 @@ class ReservationView:
         return claimed_slots(nodes, is_whole=account.reservation.is_whole)
 
     def claims(self, ref: Ref) -> dict[str, PodName]:
-        """Return UID and name of the known pods that claimed a slot of a reservation."""
+        """Return UID and name of the observed pods that claimed a slot of a reservation."""
         return {uid: pod.name for uid, pod in self.claiming(ref).items() if pod is not None}
 
     def claiming(self, ref: Ref) -> Mapping[str, Pod | None]:
-        """Return the pods that have a slot of a reservation, by UID; None for one that is gone."""
+        """Return the pods that have a slot of a reservation, by UID; None for a deleted pod."""
         account = self._register.get(ref)
         if account is None:
             return {}
@@ -211,29 +211,29 @@ class ReservationView:
         return {uid: pods.get(uid) for uid in account.claimants}
 
     def peak(self, ref: Ref) -> Peak:
-        """Return when most pods had slots of a reservation, if it is reusable."""
+        """Return the peak of a reusable reservation's claims."""
         account = self._register.get(ref)
         return account.peak if account else NO_PEAK
 
     def copies(self, reservation: Reservation) -> int:
-        """Return at how many other refs of its namespace a reservation is written as well."""
+        """Return the number of other refs in its namespace at which a reservation is written."""
         account = self._register.of(reservation.identity_at(self._now))
         refs = account.refs if account is not None else ()
         namespace = reservation.ref.namespace
         return sum(ref.namespace == namespace and ref != reservation.ref for ref in refs)
 
     def is_written_twice(self, ref: Ref) -> bool:
-        """Return whether what is written at a ref is written at another one as well."""
+        """Return whether the reservation of a ref has further entries."""
         account = self._register.get(ref)
         return account is not None and len(account.entries) > 1
 
     def stands_for_all(self, ref: Ref) -> bool:
-        """Return whether a ref is the first of those at which its reservation is written."""
+        """Return whether a ref is the first ref of its reservation."""
         account = self._register.get(ref)
         return account is not None and account.reservation.ref == ref
 
     def claimants(self, ref: Ref) -> Mapping[str, Pod | None]:
-        """Return the pods that were seen to have a slot, by UID; None for one that is gone."""
+        """Return the pods whose slot a watch has confirmed, by UID; None for a deleted pod."""
         account = self._register.get(ref)
         known = account.claimants if account is not None else {}
         return {uid: pod for uid, pod in self.claiming(ref).items() if known[uid].at != UNSEEN}
@@ -250,17 +250,17 @@ class ReservationView:
         return is_over and not account.reservation.recurs
 
     def idle_since(self, ref: Ref) -> float:
-        """Return since when no pod has used what is released if idle, unix seconds; 0 for none."""
+        """Return since when a `releaseIfIdle` reservation is idle, unix seconds; else 0."""
         account = self._register.get(ref)
         return account.idle_since if account else 0.0
 
     def ends_at(self, ref: Ref) -> float:
-        """Return when a reservation ends unless a pod claims it, unix seconds: expired, or idle."""
+        """Return the end by expiry or idleness, unix seconds; infinite for never."""
         account = self._register.get(ref)
         return account.ends_at if account else math.inf
 
     def is_released(self, ref: Ref) -> bool:
-        """Return whether a reservation is over because no pod has used it for so long."""
+        """Return whether a reservation was released by `releaseIfIdle`."""
         account = self._register.get(ref)
         if account is None or self._phase(account) is not Phase.EXPIRED:
             return False
@@ -286,11 +286,11 @@ class ReservationView:
         return Phase.EXPIRED if is_released else phase
 
     def _is_active(self, account: Account) -> bool:
-        """Return whether it holds wherever it has a place."""
+        """Return whether a reservation holds wherever it has a place."""
         return self._phase_by_time(account) is Phase.ACTIVE and self._is_admitted(account)
 
     def _comes_back(self, account: Account) -> bool:
-        """Return whether a claimed slot would hold again, if its pod went now."""
+        """Return whether a claimed slot would hold again if its pod went now."""
         reservation = account.reservation
         is_reusable = reservation.reusable and self._is_admitted(account)
         return is_reusable and reservation.phase(0, self._now) is Phase.ACTIVE

@@ -1,4 +1,4 @@
-"""The status of a reservation: its phase, and whether its node has the room."""
+"""The status of a reservation: its phase, and whether its nodes have the room."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _USED_UP = "every slot is claimed; a slot is held again once its pod ends"
 _UNUSED = "no pod has had a slot for the time in releaseIfIdle; nothing is held any more"
 
 EXCEEDS_QUOTA, EXCEEDS_BOUNDS = "ExceedsQuota", "ExceedsBounds"
-"""The reasons of a reservation that holds, because it did before it exceeded a limit."""
+"""The reasons of an admitted reservation that exceeds a quota, or a bound."""
 
 FIELDS_IGNORED = "FieldsIgnored"
 """The reason of a reservation with fields of a newer version."""
@@ -55,16 +55,16 @@ _REASONS = {
 }
 
 NOT_REFILLED = "NotRefilled"
-"""The reason of a reservation that is backed, and has no room for a slot that was claimed."""
+"""The reason of a backed reservation without room to refill a claimed slot."""
 
 IDLE = "Idle"
-"""The reason of a reservation that is over because no pod has used it for so long."""
+"""The reason of a reservation that was released by `releaseIfIdle`."""
 
 _NO_RESOURCE = "no node offers {} as a resource; a device of a DeviceClass (DRA) cannot be held"
 
 
 def limit_of(exceeds: str) -> str:
-    """Return in one word what kind of limit a reservation exceeds (`ReservationState.exceeds`)."""
+    """Return the reason for an exceeded limit (`ReservationState.exceeds`)."""
     return EXCEEDS_QUOTA if exceeds.startswith(EXCEEDED) else EXCEEDS_BOUNDS
 
 
@@ -72,20 +72,19 @@ class ReservationState(NamedTuple):
     """The status of one reservation at one instant.
 
     Attributes:
-        phase: of the reservation.
-        is_backed: it holds, and its node has the room.
-        message: why it is not backed, why its node is closed, and which fields cannot be written;
-            may be empty.
-        claims: who took slots of it for good (`Ledger.recorded`).
-        landed: where, of what holds on several nodes (`Ledger.landed`).
+        phase: its phase.
+        is_backed: it holds, and its nodes have the room.
+        message: why it is not backed, why its node is closed, or why fields cannot be written; may
+            be empty.
+        claims: its claims to persist, by UID (`Ledger.recorded`).
+        landed: their nodes, for a reservation on several nodes (`Ledger.landed`).
         is_unplaced: it is Pending because it has no place.
         exceeds_quota: it is Pending because it exceeds a quota of its namespace.
-        exceeds: which limit it exceeds, and was admitted before it; empty if none.
-        closed: why its node takes no pods now, or no slot is replaced, or that it was idle, in one
-            word; empty if nothing says so.
-        ignored: its fields of a newer version, in words; empty if there are none.
-        idle_since: since when no pod has used it, unix seconds; 0 if that does not matter.
-        occurrences: of what recurs the one under way, or the next, and those after it.
+        exceeds: the limit that it exceeds although admitted; empty if none.
+        closed: the reason of a closed node, of a missing refill or of idleness; empty without one.
+        ignored: its fields of a newer version, in words; empty without any.
+        idle_since: since when no pod has used it, unix seconds; 0 without `releaseIfIdle`.
+        occurrences: its current or next occurrence, and the following ones, if recurring.
     """
 
     phase: Phase
@@ -103,7 +102,7 @@ class ReservationState(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why it is backed, or why not, in one word."""
+        """The reason of its Backed condition."""
         if self.closed or self.is_backed:
             return self.closed or "RoomHeld"
         if self.exceeds_quota:
@@ -113,14 +112,14 @@ class ReservationState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShortNodes:
-    """The nodes that fall short of what they hold, at one instant: of room, or of being open.
+    """The nodes that are short of room for their holds, or closed, at one instant.
 
     Attributes:
-        by_node: the nodes that are short, each with how much it lacks of which resource; None for a
-            node that does not exist. Only nodes where something is held are looked at.
-        offered: the resources that some node offers; all are short of any other.
-        closed: the nodes among those that are cordoned or being emptied (`Topology.closed`).
-        guests: the pods on nodes that are held whole, where some are not there for the node's sake.
+        by_node: the lacking amounts of each short node, by resource; None for a node that does not
+            exist. Only nodes with holds are examined.
+        offered: the resources that any node offers; every node is short of all others.
+        closed: nodes with holds that are cordoned or being emptied (`Topology.closed`).
+        guests: the pods on nodes that are held whole, except pods that run on every node.
     """
 
     by_node: Mapping[str, Mapping[str, int] | None]
@@ -130,7 +129,7 @@ class ShortNodes:
 
     @classmethod
     def of(cls, snapshot: Snapshot, nodes: Sequence[str] | None = None) -> ShortNodes:
-        """Return where allocatable − requested − held is below zero; of these nodes, or of all."""
+        """Return where allocatable − requested − held is below zero, among `nodes` or all."""
         looked = snapshot.has_holds
         if nodes is not None:
             looked = looked & snapshot.marked(snapshot.rows(nodes))
@@ -152,10 +151,10 @@ class ShortNodes:
     def status(self, reservation: Reservation, ledger: LedgerView) -> ReservationState:
         """Return the status of a reservation.
 
-        Where a node is short, those written last are not backed: an owner takes its seat whatever
-        was written onto its node after (`scheduling.fit`).
+        On a short node the reservations that were written last are not backed: an owner takes its
+        seat regardless of later reservations on its node (`scheduling.fit`).
         """
-        # What the ledger does not know cannot be in force.
+        # A reservation that is not in the ledger cannot be in force.
         phase = ledger.phase(reservation.ref) or Phase.PENDING
         ref = reservation.ref
         if excess := ledger.excess(ref):
@@ -175,13 +174,13 @@ class ShortNodes:
         )
 
     def backs(self, reservation: Reservation, phase: Phase, ledger: LedgerView) -> bool:
-        """Return whether a reservation is backed; its whole status takes twice as long."""
+        """Return whether a reservation is backed, in half the time of its whole status."""
         return self._judge(phase, reservation, ledger).is_backed
 
     def _judge(
         self, phase: Phase, reservation: Reservation, ledger: LedgerView
     ) -> ReservationState:
-        """Return the status of a reservation, claims aside."""
+        """Return the status of a reservation without its claims."""
         if phase is Phase.FAILED:
             node = reservation.node
             message = f"node {node!r} does not exist; the reservation waits for it"
@@ -198,7 +197,7 @@ class ShortNodes:
         return _not_refilled(reservation, ledger) or self._judge_nodes(reservation)
 
     def _judge_nodes(self, reservation: Reservation) -> ReservationState:
-        """Return the status of a reservation for which there is room, which may be out of reach."""
+        """Return the status of a backed reservation, whose node may be closed."""
         tolerations = reservation.placement.constraints.tolerations if self.closed else ()
         for part in reservation.parts if self.closed else ():
             taint = self.closed.get(part.node)
@@ -210,7 +209,7 @@ class ShortNodes:
         return ReservationState(Phase.ACTIVE, is_backed=True)
 
     def _shortage(self, reservation: Reservation, ledger: LedgerView) -> str:
-        """Return which node has not what a reservation holds there; empty if all have it."""
+        """Return a message on the first node without a reservation's room; empty if all have it."""
         for part in reservation.parts:
             if reservation.is_whole:
                 if not all(map(reservation.is_owned_by, self.guests.get(part.node, ()))):
@@ -222,7 +221,7 @@ class ShortNodes:
         return ""
 
     def _lacking(self, node: str, reservation: Reservation, ledger: LedgerView) -> list[str]:
-        """Return the resources that a reservation holds and a node does not have for it."""
+        """Return a reservation's resources that a node lacks."""
         short = self.by_node.get(node) or {}
         later = ledger.held_after(node, reservation) if short else {}
         return [
@@ -233,7 +232,7 @@ class ShortNodes:
 
 
 def _not_holding(phase: Phase, reservation: Reservation, ledger: LedgerView) -> tuple[str, str]:
-    """Return why a reservation holds nothing, as a message, and in a word if its phase has none."""
+    """Return why a reservation holds nothing: a message, and a reason if the phase has none."""
     if ledger.is_released(reservation.ref):
         return _UNUSED, IDLE
     if phase is Phase.PENDING and (recurrence := reservation.recurrence):
@@ -243,7 +242,7 @@ def _not_holding(phase: Phase, reservation: Reservation, ledger: LedgerView) -> 
 
 
 def _not_refilled(reservation: Reservation, ledger: LedgerView) -> ReservationState | None:
-    """Return the status of a reservation whose claimed slots find no room; None of any other."""
+    """Return the status of a reservation without room to refill; None for others."""
     waits = _placelessness(reservation, ledger) if reservation.refill_up_to else ""
     if not waits:
         return None
@@ -252,20 +251,20 @@ def _not_refilled(reservation: Reservation, ledger: LedgerView) -> ReservationSt
 
 
 def _placelessness(reservation: Reservation, ledger: LedgerView) -> str:
-    """Return why some slots have no place; empty if all that need one have one."""
+    """Return why some slots have no place; empty if none needs one."""
     if not ledger.is_unplaced(reservation.ref):
         return ""
     return ledger.obstacle(reservation.ref) or "Reserver is looking for a place"
 
 
 def _unsettled(reservation: Reservation, ledger: LedgerView) -> str:
-    """Return why it is too early to say that a reservation is placed; empty if it is not."""
+    """Return why a reservation does not count as placed yet; empty if it does."""
     if ledger.is_edited(reservation.ref):
         return "the reservation was edited; Reserver is checking whether its place still fits"
     placed = ledger.placed(reservation)
     # A reservation with refill is in force with the slots that are written.
     is_known = bool(reservation.refill_up_to and reservation.placed)
-    # A Reserver that starts later would not know a place that is not written.
+    # After a restart an unwritten place would be lost.
     if placed != reservation.placed and not is_known:
         return f"placed on {nodes_of(placed)}; Reserver is writing that down"
     return ""
@@ -283,11 +282,11 @@ def _short(node: str, lacking: list[str], reservation: Reservation) -> str:
 
 
 NODE_CORDONED, NODE_LEAVING, NODE_TAINTED = "NodeCordoned", "NodeLeaving", "NodeTainted"
-"""The reasons of a reservation that is backed by a node which takes no pods now."""
+"""The reasons of a reservation that is backed by a closed node."""
 
 
 def out_of_reach(node: str, taint: Taint) -> tuple[str, str]:
-    """Return why a node takes no pods now, in one word and as a message."""
+    """Return the reason and the message of a closed node."""
     then = "or release it to reserve elsewhere"
     if taint == CORDON:
         waits = "owners that do not tolerate that wait until it is uncordoned"

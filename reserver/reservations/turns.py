@@ -1,4 +1,4 @@
-"""Turns: when a reservation starts and ends, and behind what it stands on a node."""
+"""Turns: the moments of starts and ends, and the order of holds on a node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reserver.reservations.account import Account
 from reserver.reservations.reservation import Reservation, Written
 
 Turn = tuple[float, int, str]
-"""A moment in unix seconds, the order of accounts, and whose it is."""
+"""A moment in unix seconds, and the order and identity of the account."""
 
 
 def turns(account: Account, now: float) -> Iterator[Turn]:
@@ -22,12 +22,12 @@ def turns(account: Account, now: float) -> Iterator[Turn]:
 def kept_turns(
     after: Reservation, before: Account | None, *, is_same: bool
 ) -> Mapping[str, Written]:
-    """Return the turns that a reservation takes over from what stood at its ref, if anything did.
+    """Return the turns that a reservation takes over from the former entry of its ref.
 
-    It does where it holds no more than that still did at this moment, claimed slots aside: what
-    was written meanwhile may have been told that it has the rest. One that yielded stood behind all
-    that did not, and does not come to stand before them by an edit. An unchanged reservation keeps
-    its turn, and so does one with a copy elsewhere.
+    It keeps a node's turn if it holds no more there than the former one's unclaimed slots: the rest
+    may back later reservations. A preemptible hold was behind all firm holds, and an edit does not
+    move it ahead of them. An unchanged reservation keeps its turns. If the former reservation has a
+    copy elsewhere, the copy keeps them.
     """
     if before is None or is_same:
         return before.turns if before else {}

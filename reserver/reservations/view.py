@@ -1,4 +1,4 @@
-"""Queries of the ledger: what is held where, for whom, now."""
+"""Queries of the ledger about holds, their nodes and their owners."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.reservation_view import OVER, ReservationView
 
 Slot = tuple[str, str]
-"""A slot, by the identity of its reservation and its node."""
+"""A slot: the identity of its reservation, and its node."""
 
 NONE_SPENT: Mapping[Slot, int] = MappingProxyType({})
 
 
 class LedgerView(ReservationView):
-    """What is held where, for whom, at this instant, to look at (`ledger.Ledger` changes it)."""
+    """The read-only view of all holds at this instant (`ledger.Ledger` changes them)."""
 
     def may_concern(self, pod: Pod) -> bool:
-        """Return whether a pod may have seats or wait for one; if not, nothing has to be asked."""
+        """Return whether a pod may have seats or wait for one; a cheap test."""
         return self._register.may_concern(pod)
 
     def naming(self, pod: PodName) -> tuple[Reservation, ...]:
-        """Return the reservations that name a pod and are not over, oldest first; each once."""
+        """Return the unfinished reservations that name a pod, oldest first, each once."""
         accounts = self._register.naming(pod)
         return tuple(each.reservation for each in accounts if self._phase(each) not in OVER)
 
@@ -42,19 +42,19 @@ class LedgerView(ReservationView):
     ) -> tuple[Reservation, ...]:
         """Return the reservations that hold capacity for a pod now, oldest first.
 
-        One that is placed on several nodes comes once for each of them, as what it is there. Those
-        that name the pod are all its own. Of those that it only matches it claims one: on each
-        node the oldest whose slot covers its request, or else the oldest.
+        A reservation on several nodes is returned as one part for each node. A pod claims all that
+        name it; of the others that it matches, it claims one: on each node the oldest whose slot
+        covers its request, or else the oldest.
 
         Args:
-            among: the nodes that matter; None for all.
-            spent: how many slots are as good as claimed.
+            among: the nodes to look at; None for all.
+            spent: the number of slots that count as claimed.
         """
         naming = [each for each in self._register.naming(pod.name) if each.is_holding]
         if naming:
             return tuple(_seats(naming, among, spent))
         if among is not None and len(among) == 1:
-            # As many as hold there: to ask each that may match it cost a gang half a second.
+            # Only holds of that node: evaluating all rules of a pod cost a gang half a second.
             here = self._holdings.reservations_on(*among)
             matching = self._register.matching_of((self._register[r.ref] for r in here), pod)
         else:
@@ -67,39 +67,39 @@ class LedgerView(ReservationView):
         return tuple(on_node.values())
 
     def required(self, pod: Pod, spent: Mapping[Slot, int] = NONE_SPENT) -> Reservation | None:
-        """Return a seat of a pod that may land on its seats only; None if it may elsewhere.
+        """Return a seat of a pod that may land on its seats only; None if it may land elsewhere.
 
-        One that `seats` leaves out, beside another on its node, keeps the pod as well: else a pod
-        could leave as long as the other one is not claimed, and not afterwards.
+        A seat that `seats` leaves out, next to another on its node, binds the pod as well: else
+        the pod could land elsewhere until the other seat is claimed, but not afterwards.
         """
         naming = [each for each in self._register.naming(pod.name) if each.is_holding]
         seats = _seats(naming or self._register.matching(pod), None, spent)
         return next((seat for seat in seats if seat.policy is Policy.REQUIRE), None)
 
     def keeper(self, pod: Pod) -> Reservation | None:
-        """Return the reservation for whose seats a pod waits: first one that it has to land on.
+        """Return the reservation for whose seats a pod waits: a required one first.
 
-        One without a place keeps it only while it has no seat, as in Filter and Bind.
+        A reservation without a place counts only while the pod has no seat, as in Filter and Bind.
         """
         seat = self.required(pod) or next(iter(self.seats(pod)), None)
         return seat or self.awaited_by(pod)
 
     def keeps(self, kept_by: Reservation) -> bool:
-        """Return whether a reservation still is as it was when `keeper` returned it, and holds."""
+        """Return whether a `keeper` is unchanged, and holds or waits for a place."""
         account = self._register.get(kept_by.ref)
         if account is None or account.reservation.digest != kept_by.digest:
             return False
         return self._is_unplaced(account) or account.is_holding
 
     def asked_on(self, node: str) -> int:
-        """Return how many owner rules it takes to ask for a pod's seats on a node."""
+        """Return the number of owner rules to evaluate for a pod's seats on a node."""
         return sum(max(1, len(each.rules)) for each in self._holdings.reservations_on(node))
 
     def awaited_by(self, pod: Pod) -> Reservation | None:
-        """Return the reservation that a pod has to wait for, and may land nowhere else.
+        """Return the `Require` reservation for which a pod has to wait; None without one.
 
-        It may claim that one, but has no seat of it because it has no place yet; or it may be the
-        pod that it is for, as a watch will show in a moment.
+        Either the reservation has no place yet, or a watch has yet to show whether the pod is the
+        replacement that it is for.
         """
         for account in (*self._register.naming(pod.name), *self._register.matching(pod)):
             if account.reservation.policy is Policy.REQUIRE and self._is_unplaced(account):
@@ -110,16 +110,16 @@ class LedgerView(ReservationView):
         return None
 
     def claimable_by(self, pod: Pod) -> Iterator[Reservation]:
-        """Yield the reservations that a pod may claim, whether they hold or not, oldest first."""
+        """Yield the reservations that a pod may claim, holding or not, oldest first."""
         for account in self._register.matching(pod):
             yield account.reservation
 
     def owned_by(self, pod: Pod) -> frozenset[Ref]:
-        """Return the refs of the reservations that a pod may claim, whether they hold or not."""
+        """Return the refs of the reservations that a pod may claim, holding or not."""
         return frozenset(ref for each in self._register.matching(pod) for ref in each.refs)
 
     def held_on(self, node: str) -> Mapping[str, int]:
-        """Return what is held on a node in all, exactly."""
+        """Return the total held amounts of a node, exactly."""
         return self._holdings.on(node)
 
     def holding_on(self, node: str) -> Iterator[Reservation]:
@@ -127,14 +127,14 @@ class LedgerView(ReservationView):
         return self._holdings.reservations_on(node)
 
     def held_after(self, node: str, seat: Reservation) -> dict[str, int]:
-        """Return what is held on a node behind a reservation, of the resources that it holds."""
+        """Return the amounts that are held on a node behind a reservation, of its resources."""
         hold = self._register[seat.ref].hold_on(node)
         return self._holdings.after(hold) if hold is not None else {}
 
     def later(
         self, node: str, seats: Iterable[Reservation], requests: Mapping[str, int]
     ) -> dict[str, int]:
-        """Return what is held on a node that does not count against a pod with these seats there.
+        """Return the held amounts of a node that do not count against a pod with seats there.
 
         See `NodeHolds.later`.
         """
@@ -145,7 +145,7 @@ class LedgerView(ReservationView):
         return [hold for hold in holds if hold is not None]
 
     def yielding(self, pod: Pod, nodes: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Return what is held on some nodes, for others, that a pod may take, or borrow."""
+        """Return the amounts of others' holds that a pod may take or borrow, by node."""
         borrows = pod.constraints.tolerates_recall
         if not (borrows or self._holdings.yields):
             return {}
@@ -153,7 +153,7 @@ class LedgerView(ReservationView):
         yielding = self._holdings.yielding(pod.priority, own, nodes)
         lending = self._snapshot.lending
         lent = lending.left(pod.priority, nodes, self._now) if borrows else {}
-        # An owner's slot is its own: neither it nor whom it was lent to is left to borrow of.
+        # The pod's own lent slots come back to it: neither they nor their borrowers count as left.
         seats = self.seats(pod, lent) if lent and own else ()
         slots = [
             (s.node, Loan(s.lends_below, s.resources)) for s in seats if s.lends_below is not None
@@ -165,12 +165,12 @@ class LedgerView(ReservationView):
         return yielding
 
     def conceded(self, pod: Pod) -> Int64s | None:
-        """Return what a pod may take of holds that are not its own, on all nodes."""
+        """Return the amounts of holds that a pod may take or borrow, on all nodes, or None."""
         borrows = pod.constraints.tolerates_recall
         return self._holdings.concessions.of(pod.priority, self._now, borrows=borrows)
 
     def conceding_to_owner(self, pod: Pod) -> set[str]:
-        """Return the nodes where what a pod may claim yields or lends, to others."""
+        """Return the nodes where a reservation that a pod may claim yields or lends to others."""
         return {
             hold.reservation.node
             for account in self._register.matching(pod)
@@ -179,16 +179,16 @@ class LedgerView(ReservationView):
         }
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
-        """Return the amount that a node's holds lend, except those of some reservations."""
+        """Return the loans of a node's holds, except those of some reservations."""
         return self._holdings.loans(node, but)
 
     def returned(
         self, node: str, seats: Iterable[Reservation] = (), gone: Collection[str] = ()
     ) -> dict[str, int]:
-        """Return how much less of the loans on a node is borrowed once slots are claimed there.
+        """Return the decrease of the borrowed amounts of a node once slots are claimed there.
 
         Args:
-            seats: the reservations of the slots, one each.
+            seats: the reservations of the slots, one slot each.
             gone: the UIDs of pods that are gone by then.
         """
         lending = self._snapshot.lending
@@ -203,11 +203,12 @@ class LedgerView(ReservationView):
     def regained(
         self, gone: Mapping[str, Collection[str]], pod: Pod
     ) -> dict[str, Mapping[str, int]]:
-        """Return what reservations that are not for a pod hold again once others are gone.
+        """Return the amounts that others' reservations hold again once pods are gone, by node.
 
         Args:
             gone: the UIDs of the pods that are gone by then, by node.
-            pod: the pod that is to come there.
+            pod: the pod that comes there; its own reservations, and holds that it may take or
+                borrow, are left out.
         """
         found = {node: self._coming_back(node, uids) for node, uids in gone.items()}
         own = self.owned_by(pod) if any(found.values()) else frozenset[Ref]()
@@ -222,7 +223,7 @@ class LedgerView(ReservationView):
         }
 
     def _coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
-        """Return which reservations have more slots on a node once pods are gone, and how many."""
+        """Return the reservations that regain slots on a node once pods are gone, and how many."""
         claimed = (self._register.of(each) for uid in gone for each in self._claims.by(uid))
         accounts = dict.fromkeys(filter(None, claimed))
         holds = ((each, each.hold_on(node)) for each in accounts)
@@ -233,22 +234,22 @@ class LedgerView(ReservationView):
         ]
 
     def is_offered(self, resource: str) -> bool:
-        """Return whether some node offers a resource, or has offered it lately."""
+        """Return whether any node offers a resource, or has offered it lately."""
         return resource in self._snapshot.columns
 
     def recall(self, node: str, until: float) -> None:
-        """Lend nothing more on a node until a moment (unix seconds): its holds need the room."""
+        """Stop lending on a node until a moment (unix seconds): its holds need the room."""
         self._snapshot.lending.recall(node, until)
 
     def holding(self, ref: Ref) -> dict[str, Mapping[str, int]]:
-        """Return what is held for a ref, by node; nothing if another ref stands for it."""
+        """Return the held amounts by node; empty if not the first ref of its reservation."""
         account = self._register.get(ref)
         if account is None or account.reservation.ref != ref:
             return {}
         return {hold.reservation.node: hold.amounts for hold in account.holds}
 
     def kept(self, ref: Ref) -> dict[str, Mapping[str, int]]:
-        """Return the same, and with a whole node all that its pods leave of it."""
+        """Return `holding`, with the free resources of each whole node added."""
         left_on = self._snapshot.left_on
         return {
             node: {**amounts, **left_on(node)} if NODES in amounts else amounts
@@ -256,7 +257,7 @@ class LedgerView(ReservationView):
         }
 
     def owners_on(self, whole: Reservation) -> dict[str, list[Pod]]:
-        """Return the owners that are on whole nodes, also those that were there before."""
+        """Return the owners on whole nodes, also owners that were there before."""
         nodes = [part.node for part in whole.placed] if whole.is_whole else []
         found: dict[str, list[Pod]] = {}
         for each in guests_on(nodes, self._snapshot) if nodes else ():
@@ -265,7 +266,7 @@ class LedgerView(ReservationView):
         return found
 
     def _idle_since(self, account: Account) -> float:
-        """Return since when no pod has used it, unix seconds; 0 if one does, or none may."""
+        """Return since when a reservation is idle, unix seconds; 0 if in use or not holding."""
         may_hold = self._is_active(account) or self._now >= account.idle_until
         is_used = self._claims.is_used(account) or bool(self.owners_on(account.reservation))
         if not (may_hold and account.holds) or is_used:
@@ -274,9 +275,9 @@ class LedgerView(ReservationView):
 
 
 def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:
-    """Return how many slots more a reservation may have on a node once pods are gone, by UID.
+    """Return the number of slots that a reservation may regain on a node once pods are gone.
 
-    One that replaces slots may have them elsewhere by then: what evictions free is not sure.
+    With refill it may have them elsewhere by then, so that evictions may free no room.
     """
     claims, node = account.claimants, hold.reservation.node
     there = sum(uid in claims and claims[uid].node == node for uid in set(gone))

@@ -41,10 +41,10 @@ OBJECTS = "/apis/reserver.io/v1alpha1/reservations"
 QUOTAS = "/apis/reserver.io/v1alpha1/reservationquotas"
 
 SPARE_TURNS = 10
-SPARE_ROW = 10
+SPARE_ENTRIES = 10
 BOUNDED = {
     "_turns": SPARE_TURNS + 4 * 10,
-    "_row": SPARE_ROW + 2 * 10 + 1,
+    "_wait_queue": SPARE_ENTRIES + 2 * 10 + 1,
     "_changed": headroom._MOST_CHANGES,
     "_core_seconds": MOST_NAMESPACES + 1,
     "_refused_at": MOST_NAMESPACES + 2 * 10,
@@ -339,7 +339,7 @@ async def quotas_come_and_go(whole: Whole, number: int) -> None:
 async def test_every_container_is_back_at_its_size(
     churn: Callable[[Whole, int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "_SPARE_ROW", SPARE_ROW)
+    monkeypatch.setattr(admission, "_SPARE_ENTRIES", SPARE_ENTRIES)
     async with asyncio.TaskGroup() as tasks:
         whole = Whole(tasks)
         sending = tasks.create_task(whole.assembly.requeue.run())
