@@ -16,7 +16,7 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.rebalance.improvement import improve
-from reserver.rebalance.ordering import Order, Step, order, take_back
+from reserver.rebalance.ordering import Order, Step, interchangeable, order, take_back
 from reserver.rebalance.packing import Packing, scarcity
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
 from reserver.rebalance.plan_summary import plan_of
@@ -136,8 +136,7 @@ def _feasible(
     may_empty = may_empty.copy()
     for _ in range(_RETRIES):
         found = _emptying(planned, field, limit)
-        planned.closed[list(found.rows)] = True
-        steps = order(planned, found.goals)
+        steps = order(planned, found.goals, interchangeable(planned, found.goals))
         if not steps.stuck:
             return steps
         take_back(planned, steps.steps)

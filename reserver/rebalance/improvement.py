@@ -17,7 +17,7 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.class_model import ClassModel, Goals
 from reserver.rebalance.neighbourhoods import Nearby, Neighbourhoods
-from reserver.rebalance.ordering import Step, carry_out, order, take_back
+from reserver.rebalance.ordering import Step, carry_out, interchangeable, order, take_back
 from reserver.rebalance.packing import Floats, scarcity
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.policy import NO_LIMITS
@@ -246,7 +246,7 @@ class _Search:
         goals = {n: int(after[n]) for n in np.flatnonzero(after != self._homes).tolist()}
         take_back(planned, self.steps)
         # Who has to step aside may do so on a node that is emptied in the end.
-        found = order(planned, goals, _alike(planned, goals))
+        found = order(planned, goals, interchangeable(planned, goals))
         score = self._score(found.steps)
         if score > self.score:
             self.steps, self.score = found.steps, score
@@ -272,12 +272,3 @@ class _Search:
         return _Score(
             gained, round(float(self._sizes[landing].sum()), 9), len(landing) - len(steps)
         )
-
-
-def _alike(planned: PlanningSnapshot, goals: Mapping[int, int]) -> dict[int, object]:
-    """Return the class of each pod that may go where another one of its class was to go."""
-    return {
-        number: (planned.kind(number), bool(planned.rows[number] == NOWHERE))
-        for number in goals
-        if not planned.pods[number].volume_claims
-    }

@@ -7,7 +7,7 @@ first, and move twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
+from reserver.scheduling.neighbours import rejects
 
 MOST_PLACES = 8
 """Places that a pod tries to step aside to: after so many it is hardly for want of a place."""
@@ -61,9 +62,10 @@ def order(
     """
     steps: list[Step] = []
     waiting = {number: row for number, row in goals.items() if planned.rows[number] != row}
+    company = _company(planned, waiting)
     ways: tuple[Callable[[], bool], ...] = (
-        lambda: _go_safely(planned, waiting, steps),
-        lambda: _go_first(planned, waiting, steps),
+        lambda: _go_safely(planned, waiting, company, steps),
+        lambda: _go_first(planned, waiting, company, steps),
         lambda: _take(waiting, lambda n: _is_there(planned, n, waiting, alike)),
         lambda: _take(waiting, lambda n: _go_instead(planned, n, waiting, alike, steps)),
         lambda: _step_aside(planned, waiting, steps),
@@ -73,22 +75,55 @@ def order(
     return Order(tuple(steps), {n: _why(planned, n, row) for n, row in waiting.items()})
 
 
-def _go_safely(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
-    """Make all pods move whose new nodes have room for all that are to come; return if any did."""
+def interchangeable(planned: PlanningSnapshot, goals: Mapping[int, int]) -> dict[int, object]:
+    """Return the class of each pod that may go where another one of its class was to go."""
+    return {
+        number: (planned.kind(number), bool(planned.rows[number] == NOWHERE))
+        for number in goals
+        if not planned.pods[number].volume_claims
+    }
+
+
+def _company(planned: PlanningSnapshot, waiting: Iterable[int]) -> frozenset[int]:
+    """Return the pods that others need near them where they go: these had better go first."""
+    pods = planned.pods
+    terms = {term for number in waiting for term in pods[number].constraints.affinity}
+    return frozenset(
+        number
+        for number in waiting
+        if any(rejects(term, pods[number], planned.snapshot) for term in terms)
+    )
+
+
+def _go_safely(
+    planned: PlanningSnapshot,
+    waiting: dict[int, int],
+    company: Container[int],
+    steps: list[Step],
+) -> bool:
+    """Make all pods move whose new nodes have room for all that are to come; return if any did.
+
+    The company of others stays for now.
+    """
     numbers = np.fromiter(waiting, dtype=np.intp)
     rows, at = np.unique(np.fromiter(waiting.values(), dtype=np.intp), return_inverse=True)
     coming = np.zeros((len(rows), planned.free.shape[1]), dtype=np.int64)
     np.add.at(coming, at, planned.requests[numbers])
     has_room = np.all((planned.free[rows] >= coming) | (coming == 0), axis=1)
     is_safe = dict(zip(rows.tolist(), has_room.tolist(), strict=True))
-    safe = [number for number, row in waiting.items() if is_safe[row]]
+    safe = [number for number, row in waiting.items() if is_safe[row] and number not in company]
     return _take(waiting, lambda n: _go(planned, n, waiting[n], steps), safe)
 
 
-def _go_first(planned: PlanningSnapshot, waiting: dict[int, int], steps: list[Step]) -> bool:
-    """Make one pod move, best from where another one is to come."""
+def _go_first(
+    planned: PlanningSnapshot,
+    waiting: dict[int, int],
+    company: Container[int],
+    steps: list[Step],
+) -> bool:
+    """Make one pod move, best from where another one is to come, and the company of others last."""
     goals = set(waiting.values())
-    for number in sorted(waiting, key=lambda n: int(planned.rows[n]) not in goals):
+    for number in sorted(waiting, key=lambda n: (n in company, int(planned.rows[n]) not in goals)):
         if _go(planned, number, waiting[number], steps):
             del waiting[number]
             return True

@@ -1,11 +1,14 @@
 """The order in which pods get to where they are to be."""
 
+from reserver.cluster.constraints import Constraints, PodTerm
+from reserver.cluster.labels import equals
 from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.ordering import Step, order, take_back
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
-from tests.builders import node, pod
+from tests.builders import NAMESPACE, node, pod
 from tests.unit.rebalance.scenes import budget, list_of, scene
 
+HOST = "kubernetes.io/hostname"
 Q_ON_B = pod("q", node="b", cpu="2", labels={"app": "q"})
 FULL = list_of(node("a", cpu="2"), pod("p", node="a", cpu="2"), node("b", cpu="2"), Q_ON_B)
 P, Q = range(2)
@@ -75,3 +78,15 @@ def test_who_is_waited_for_goes_before_who_would_take_its_room() -> None:
     b, c = (found.snapshot.row(each) for each in "bc")
     result = order(found, {0: b, 1: b, 2: c})  # type: ignore[dict-item]
     assert [step.number for step in result.steps] == [1, 2, 0]
+
+
+def test_company_stays_until_those_who_need_it_have_come() -> None:
+    near = Constraints(affinity=(PodTerm(equals({"app": "q"}), HOST, frozenset({NAMESPACE})),))
+    found = scene(
+        *(node(each, cpu="4", labels={HOST: each}) for each in "abc"),
+        pod("company", node="b", cpu="1", labels={"app": "q"}),
+        pod("follower", node="a", cpu="1", constraints=near),
+    )
+    result = order(found, {0: 2, 1: 1})
+    assert not result.stuck
+    assert [step.number for step in result.steps] == [1, 0]
