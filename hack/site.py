@@ -16,6 +16,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from hack.site_tables import titled
+
 ROOT = Path(__file__).parents[1]
 _BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _COPIED = (".pre-commit-config.yaml", "reserver/settings/configuration.schema.json")
@@ -74,8 +76,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let long names in tables break at their joints, and flags nowhere."""
+    """Let long names in tables break at their joints, flags nowhere, and title wide tables."""
     del page, config, files
+    html = titled(html)
     cells = re.sub(r"<td.*?</td>", lambda cell: _CODE.sub(_jointed, cell[0]), html, flags=re.DOTALL)
     whole = r'<span class="flag">\g<0></span>'
     return re.sub(r"<code>(?:[^<]|<wbr>)*</code>", lambda code: _FLAG.sub(whole, code[0]), cells)
