@@ -72,9 +72,7 @@ def migrate(
         reserver migrate --from configmap:unicore/reservation --to crd:unicore
     """
     try:
-        stores = _store("--from", source), _store("--to", destination)
-        if bool(stores[0].name) == bool(stores[1].name):
-            raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
+        stores = _stores(source, destination)
         failed = interrupt.run(_migrate(*stores, kubeconfig, namespace, timeout))
     except (ConfigurationError, ApiError, InvalidInput) as exc:
         failure.report(failure.of(exc).message)
@@ -138,6 +136,13 @@ async def _require(client: ApiClient, flag: str, store: StoreName) -> None:
         else:
             problem = "the API server has no Reservations; apply scheduler-config/core/crd.yaml"
         raise ConfigurationError(f"{flag}: {store}: {problem}") from exc
+
+
+def _stores(source: str, destination: str) -> tuple[StoreName, StoreName]:
+    stores = _store("--from", source), _store("--to", destination)
+    if bool(stores[0].name) == bool(stores[1].name):
+        raise ConfigurationError("--to: is of the kind of --from; move to the other kind")
+    return stores
 
 
 def _store(flag: str, text: str) -> StoreName:

@@ -51,20 +51,7 @@ def show(plan: Plan, form: Report) -> None:
 def document(plan: Plan) -> dict[str, object]:
     """Return a plan as a program reads it."""
     return {
-        "moves": [
-            {
-                "namespace": move.pod.namespace,
-                "pod": move.pod.name,
-                "from": move.source,
-                "to": move.target,
-                "strategy": move.strategy,
-                "profile": move.profile,
-                "reason": move.reason,
-                "gain": move.gain,
-                "cost": move.cost,
-            }
-            for move in plan.moves
-        ],
+        "moves": [_move(move) for move in plan.moves],
         "kept": [_kept(kept) for kept in plan.kept],
         "moreKept": plan.more_kept,
         "landings": [
@@ -202,6 +189,20 @@ def _uses(uses: Sequence[NodeUse]) -> tuple[Sequence[str], list[Row]]:
 
 def _amounts(use: NodeUse) -> tuple[Amounts, ...]:
     return use.allocatable, use.held, use.before, use.after
+
+
+def _move(move: PlannedMove) -> dict[str, object]:
+    return {
+        "namespace": move.pod.namespace,
+        "pod": move.pod.name,
+        "from": move.source,
+        "to": move.target,
+        "strategy": move.strategy,
+        "profile": move.profile,
+        "reason": move.reason,
+        "gain": move.gain,
+        "cost": move.cost,
+    }
 
 
 def _kept(kept: Kept) -> dict[str, str]:

@@ -93,8 +93,6 @@ def read(
     """
     names.check_subdomain(ref.key, "", "a reservation's name")
     spec = convert(document, EntrySpec if ref.kind is StoreKind.CONFIGMAP else SpecFields)
-    if spec.node:
-        names.check_subdomain(spec.node, "node", "a node's name")
     slots, refill = _slots(spec, limits), slot_rules.refill_up_to(spec, limits)
     lifetime = lifetime_codec.read(spec, seen_at)
     owners = owner_codec.read(spec.owners, ref.namespace, limits, closed)
@@ -102,7 +100,7 @@ def read(
         Reservation(
             ref=ref,
             digest="",
-            node=spec.node,
+            node=_node(spec),
             owners=tuple(owners.named),
             rules=owners.rules,
             resources=_resources(spec, limits),
@@ -125,8 +123,7 @@ def read(
             author=check_length(spec.author, "author", MOST_AUTHOR),
         )
     )
-    _check_neighbours(reservation)
-    return reservation
+    return _checked(reservation)
 
 
 def convert(document: Any, kind: type[SpecFields] = SpecFields) -> SpecFields:  # noqa: ANN401 - whatever YAML can hold
@@ -150,6 +147,12 @@ def check_set(reservations: Iterable[Reservation]) -> None:
     slots = sum(each.slots for each in reservations if _is_about_neighbours(each))
     what = "slots with a placement by pod affinity or topology spread"
     check_number(slots, "reservations", SET_SLOTS_BESIDE_EACH_OTHER, what)
+
+
+def _node(spec: SpecFields) -> str:
+    if spec.node:
+        names.check_subdomain(spec.node, "node", "a node's name")
+    return spec.node
 
 
 def _slots(spec: SpecFields, limits: SpecLimits) -> int:
@@ -179,13 +182,14 @@ def _placed(spec: SpecFields, slots: int) -> Parts:
         return clipped(placement_codec.read_parts(spec.placements), slots)
 
 
-def _check_neighbours(reservation: Reservation) -> None:
+def _checked(reservation: Reservation) -> Reservation:
     if reservation.slots > SLOTS_BESIDE_EACH_OTHER and _is_about_neighbours(reservation):
         problem = (
             f"{reservation.slots} are too many with a placement by pod affinity or topology spread"
         )
         remedy = f"write {SLOTS_BESIDE_EACH_OTHER} at most, or several reservations"
         raise InvalidInput("slots", problem, remedy)
+    return reservation
 
 
 def _is_about_neighbours(reservation: Reservation) -> bool:
