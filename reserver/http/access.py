@@ -1,4 +1,4 @@
-"""Access control of an HTTP listener: which clients may connect, and which calls are read."""
+"""Access control of an HTTP listener: the clients that may connect, and the calls that are read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from reserver.http.message import Answered, HttpRequest, HttpResponse, ListenerL
 log = structlog.get_logger(__name__)
 
 _LOG_EVERY_S = 10.0
-"""How often the log says that calls are refused for the same reason, in seconds."""
+"""Seconds between two log lines about calls refused for the same reason."""
 
 _REST_S = 0.1
-"""Pause when no connection can be accepted, e.g. without file descriptors, in seconds."""
+"""Seconds of pause when no connection can be accepted, e.g. without free file descriptors."""
 
 _CLOSING_S = 1.0
-"""How long a client may take to close TLS, in seconds."""
+"""Seconds in which a client must close TLS."""
 
 
 class Tls(Protocol):
@@ -42,14 +42,14 @@ class Tls(Protocol):
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context of new connections; when it is another one, former connections end."""
+        """TLS context of new connections; when it is replaced, older connections end."""
 
     def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:
-        """Return why the owner of a certificate may not call; None if they may."""
+        """Return the reason why the owner of a certificate may not call; None if they may."""
 
 
 class Access:
-    """Accepts connections within limits, and passes on calls that may be read."""
+    """Accepts connections within limits, and passes on the calls that are allowed."""
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class Access:
         refused: Callable[[str], None],
         tls: Tls | None = None,
     ) -> None:
-        """Admit clients that keep to `limits` and call one of `hosts`; note each refusal's reason.
+        """Admit clients within `limits` that call one of `hosts`; report refusals to `refused`.
 
-        Without `tls` they speak plain HTTP.
+        Without `tls` the listener serves plain HTTP.
         """
         self._limits = limits
         self._hosts = hosts
@@ -76,20 +76,20 @@ class Access:
         self._left = asyncio.Event()
 
     def __len__(self) -> int:
-        """Return how many connections there are."""
+        """Return the number of connections."""
         return len(self._connections)
 
     @property
     def scheme(self) -> str:
-        """What URLs begin with."""
+        """Scheme of the listener's URLs."""
         return "https" if self._tls else "http"
 
     def serves(self, paths: Paths) -> None:
-        """Pass on calls to these from now on."""
+        """Pass on calls to these paths from now on."""
         self._paths = paths
 
     async def accept(self, listener: socket.socket) -> None:
-        """Accept connections until cancelled, and end those that are not connected yet then."""
+        """Accept connections until cancelled, then end the connections in their handshake."""
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -123,12 +123,12 @@ class Access:
                     ssl_handshake_timeout=self._limits.request_s,
                     ssl_shutdown_timeout=_CLOSING_S,
                 )
-        except Exception as exc:  # noqa: BLE001 - costs this connection: too slow, or a stranger's.
+        except Exception as exc:  # noqa: BLE001 - ends this connection: too slow, or not TLS.
             self._connections.remove(connection)
             self._log("connection", str(exc) or type(exc).__name__, connection.peer)
 
     def _make_room(self, peer: str) -> bool:
-        """Return whether there is room for a connection of a peer, once another one has gone."""
+        """Make room for a connection of a peer; return False if every connection is busy."""
         if self._connections.is_full(peer) or not peer:
             victim = self._connections.next_to_go(peer)
             if victim is None:
@@ -138,7 +138,7 @@ class Access:
         return True
 
     def _current(self) -> ssl.SSLContext | None:
-        """Return the context of new connections; when it is another one, kept connections end."""
+        """Return the context of new connections; end idle connections when it was replaced."""
         context = self._tls.context if self._tls else None
         if context is not self._context:
             self._context = context
@@ -147,7 +147,7 @@ class Access:
         return context
 
     async def close(self, patience_s: float) -> None:
-        """End all connections, those that are being answered once they are, or after a time."""
+        """End all connections; busy ones once they are answered, or after `patience_s` seconds."""
         for connection in self._connections:
             connection.finish()
         with suppress(TimeoutError):
@@ -163,7 +163,7 @@ class Access:
     def admit(
         self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
     ) -> CheckFailure | None:
-        """Return why a request is refused unread; its head has come."""
+        """Return the reason to refuse a request whose head has arrived; None to read the body."""
         self._connections.begin(connection)
         refused = self._refusal(request, connection, is_first=is_first)
         if refused is None and request.body_bytes:
@@ -173,21 +173,21 @@ class Access:
         return refused
 
     def on_body_read(self, connection: HttpConnection) -> None:
-        """Note that a body has come."""
-        self._bodies.came(connection)
+        """Handle a body that has arrived."""
+        self._bodies.arrived(connection)
 
     def answer(self, request: HttpRequest) -> Answered:
-        """Return what is answered."""
+        """Return the answer to a request."""
         return answer(self._paths, request)
 
     def on_answered(self, connection: HttpConnection) -> bool:
-        """Note that an answer goes out; return whether the connection may be used again."""
+        """Handle an answer on its way; return whether the connection may be used again."""
         self._bodies.remove(connection)
         self._connections.end(connection)
         return self._limits.lifetime_s is None and connection.tls is self._context
 
     def on_closed(self, connection: HttpConnection) -> None:
-        """Note that a connection is closed."""
+        """Handle a connection that is closed."""
         self._bodies.remove(connection)
         self._connections.remove(connection)
         self._left.set()
@@ -206,7 +206,7 @@ class Access:
         return refusal(request.method, target, request.headers, self._hosts, self._limits.bodies)
 
     def _take(self, connection: HttpConnection, size: int) -> CheckFailure | None:
-        """Take a body, once others that do not come have made room; or say that there is none."""
+        """Admit a body, aborting clients that send theirs slowly; return a failure without room."""
         while self._bodies.is_full(size):
             victim = self._bodies.next_to_go()
             if victim is None:
@@ -226,7 +226,7 @@ class Access:
 
 
 def answer(paths: Paths, request: HttpRequest) -> Answered:
-    """Return what the handler of a path answers, or why there is none."""
+    """Return the answer of a path's handler, or an error without a handler."""
     path = request.path
     found = paths.get(path) or paths.get(path[: path.find("/", 1) + 1])
     if found is None:
@@ -237,7 +237,7 @@ def answer(paths: Paths, request: HttpRequest) -> Answered:
         return error(HTTPStatus.METHOD_NOT_ALLOWED, problem, is_last=True)
     try:
         answered = handler(request)
-    except Exception as exc:  # noqa: BLE001 - kube-scheduler is told, and tries the pod again
+    except Exception as exc:  # noqa: BLE001 - kube-scheduler gets an error, and retries the pod
         return _failed(path, exc)
     return answered if isinstance(answered, HttpResponse) else _awaited(path, answered)
 
@@ -267,10 +267,10 @@ async def listening(
 ) -> AsyncIterator[str]:
     """Serve paths, and yield their base URL; then let requests in flight finish.
 
-    A request whose client has gone is cancelled. Port 0 stands for a free one.
+    A request whose client has disconnected is cancelled. Port 0 stands for a free port.
 
     Raises:
-        ConfigurationError: the port is taken, or the address is not this machine's.
+        ConfigurationError: the port is taken, or the address is not an address of this machine.
     """
     access.serves(paths)
     with _listener(address) as listener:

@@ -1,4 +1,4 @@
-"""One connection to an HTTP listener, and how long each stage of it may take."""
+"""One connection to an HTTP listener, with a time limit for each stage."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from reserver.http.connections import CheckFailure, ConnectionStage
 from reserver.http.message import Answered, HttpRequest, HttpResponse, Reader, error
 
 _LINGER_S = 1.0
-"""How long a refused body is still read, in seconds: the client reads the refusal only then."""
+"""Seconds in which a refused body is still read: the client reads the refusal only afterwards."""
 
 _AHEAD_BYTES = 2**16
-"""How much of further requests may come while one is answered; kube-scheduler sends none."""
+"""Bytes of further requests that may arrive during an answer; kube-scheduler sends none."""
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class CallHandler(Protocol):
-    """Whether a connection's requests may be read, and their responses (`access.Access`)."""
+    """Decides which requests of a connection are read, and answers them (`access.Access`)."""
 
     def admit(
         self, connection: HttpConnection, request: HttpRequest, *, is_first: bool
     ) -> CheckFailure | None:
-        """Return why a request is refused unread; its head has come."""
+        """Return the reason to refuse a request whose head has arrived; None to read the body."""
 
     def on_body_read(self, connection: HttpConnection) -> None:
-        """Note that a body has come."""
+        """Handle a body that has arrived."""
 
     def answer(self, request: HttpRequest) -> Answered:
         """Return the response."""
 
     def on_answered(self, connection: HttpConnection) -> bool:
-        """Note that a response goes out; return whether the connection may be used again."""
+        """Handle a response on its way; return whether the connection may be used again."""
 
     def on_closed(self, connection: HttpConnection) -> None:
-        """Note that a connection is closed."""
+        """Handle a connection that is closed."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """An HTTP connection that is closed when something takes too long.
+    """An HTTP connection that is closed when a stage takes too long.
 
     Attributes:
         peer: IP address of the client.
-        stage: of the connection.
+        stage: stage of the connection.
         tls: the context of its handshake; None for plain TCP.
-        certificate: of the client, as `ssl.SSLSocket.getpeercert` returns it.
+        certificate: the client's certificate, as `ssl.SSLSocket.getpeercert` returns it.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class HttpConnection(asyncio.Protocol):
         self._limits = limits
         self._accepted = accepted
         self._loop = asyncio.get_running_loop()
-        self._reader = Reader(limits, self._head_came, self._whole_came)
+        self._reader = Reader(limits, self._on_head, self._on_request)
         self._wire: asyncio.Transport | None = None
         self._current: HttpRequest | None = None
         self._ahead: deque[HttpRequest] = deque()
@@ -91,15 +91,15 @@ class HttpConnection(asyncio.Protocol):
         self._is_ending = False
 
     def abort(self) -> None:
-        """Close it at once, whatever its stage."""
+        """Close the connection at once, whatever its stage."""
         if self._wire is not None:
             self._wire.abort()
         else:
-            with suppress(OSError):  # It may be gone already.
+            with suppress(OSError):  # The socket may be closed already.
                 self._accepted.shutdown(socket.SHUT_RDWR)
 
     def finish(self) -> None:
-        """Close it, once what is being answered is."""
+        """Close the connection, once the request in progress is answered."""
         self._is_ending = True
         if self.stage is not ConnectionStage.BUSY:
             self.abort()
@@ -111,10 +111,10 @@ class HttpConnection(asyncio.Protocol):
         if self._limits.lifetime_s is not None:
             self._life_timer = self._loop.call_later(self._limits.lifetime_s, self.abort)
         self._idle_since = self._loop.time()
-        self._look()
+        self._check_deadline()
 
     def connection_lost(self, exc: BaseException | None) -> None:  # noqa: ARG002 - the protocol's
-        """Give up what it has asked for."""
+        """Cancel the request in progress."""
         for timer in (self._timer, self._life_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
@@ -126,7 +126,7 @@ class HttpConnection(asyncio.Protocol):
         self._access.on_closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes: of a request within its time, and little more while one is answered."""
+        """Read bytes of a request within its time, and few bytes during an answer."""
         if self.stage is ConnectionStage.BUSY:
             self._credit -= len(data)
             if self._credit < 0:
@@ -140,27 +140,27 @@ class HttpConnection(asyncio.Protocol):
             self._reader.feed(data)
         except message.Malformed as exc:
             self._refuse(str(exc))
-        except Exception as exc:  # noqa: BLE001 - a fault of ours costs this connection
+        except Exception as exc:  # noqa: BLE001 - a bug of Reserver ends only this connection
             if self._answering is None:
                 self._current = self._asked = None
             self._refuse(str(take_note("http", "the head of a request", exc)))
         self._answer()
 
     def _refuse(self, why: str) -> None:
-        """Read no further; tell why, once what was asked before is answered."""
+        """Stop reading; answer with the error, once the request in progress is answered."""
         self._is_ending = True
         if self._current is None:
             self._write(error(HTTPStatus.BAD_REQUEST, why), is_last=True)
             self._linger()
 
     def _expect(self) -> None:
-        """Expect the rest of a request within its time; a timer for each would cost more."""
+        """Set the deadline of a request; one timer for each request would cost more."""
         self._due = self._loop.time() + self._limits.request_s
         if self._timer is None or self._timer.when() > self._due:
-            self._look()
+            self._check_deadline()
 
-    def _look(self) -> None:
-        """Close it if a request is overdue, or it has been idle for long."""
+    def _check_deadline(self) -> None:
+        """Close the connection if a request is overdue, or it was idle for too long."""
         if self._timer is not None:
             self._timer.cancel()
         now = self._loop.time()
@@ -171,11 +171,11 @@ class HttpConnection(asyncio.Protocol):
         else:
             limit = self._idle_since + self._limits.idle_s
         if now < limit:
-            self._timer = self._loop.call_at(limit, self._look)
+            self._timer = self._loop.call_at(limit, self._check_deadline)
         else:
             self.abort()
 
-    def _head_came(self, request: HttpRequest) -> None:
+    def _on_head(self, request: HttpRequest) -> None:
         if self._is_ending:
             request.is_wanted = False
         elif self._current is None:
@@ -184,7 +184,7 @@ class HttpConnection(asyncio.Protocol):
             self._ahead.append(request)
 
     def _take(self, request: HttpRequest) -> None:
-        """Have a request let in, or refuse it; its body may not have come yet."""
+        """Admit or refuse a request; its body may not have arrived yet."""
         is_first = self.stage is ConnectionStage.NEW
         self._current = request
         self._credit = request.body_bytes + _AHEAD_BYTES
@@ -196,11 +196,11 @@ class HttpConnection(asyncio.Protocol):
             self._write(error(refused.status, refused.message), is_last=True)
             self._linger()
         elif request.is_whole:
-            self._whole_came(request)
+            self._on_request(request)
         elif request.headers.get("expect", "").lower() == "100-continue" and self._wire:
             self._wire.write(_CONTINUE)
 
-    def _whole_came(self, request: HttpRequest) -> None:
+    def _on_request(self, request: HttpRequest) -> None:
         if request is not self._current:
             return
         self._due = None
@@ -211,7 +211,7 @@ class HttpConnection(asyncio.Protocol):
             self._wire.close()
 
     def _answer(self) -> None:
-        """Answer what was asked, at once if nothing has to be waited for."""
+        """Answer the complete request, at once if its handler does not wait."""
         if self._asked is None:
             return
         request, self._asked = self._asked, None
@@ -240,10 +240,10 @@ class HttpConnection(asyncio.Protocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Take the next request, if it has come in advance."""
+        """Take the next request, if it has arrived in advance."""
         if self._ahead:
             self._take(self._ahead.popleft())
-            self._loop.call_soon(self._answer)  # Other work comes between.
+            self._loop.call_soon(self._answer)  # Other work runs first.
         is_coming = self._current is None or not self._current.is_whole
         if self._reader.is_within and is_coming:
             self._expect()
@@ -262,25 +262,25 @@ class HttpConnection(asyncio.Protocol):
         self._wire.write((head + end).encode("latin-1") + (b"" if is_head else answer.body))
 
     def _linger(self) -> None:
-        """Close it once the rest of a request has been read in vain, or after a while."""
+        """Close the connection once the rest of a request was read, or after a while."""
         self._is_ending = True
         linger_s = _LINGER_S if self._limits.lifetime_s is None else 0.0
         self._loop.call_later(linger_s, self._end)
 
     def _end(self) -> None:
-        """Close it once all that was written has been read."""
+        """Close the connection once the client has read the whole answer."""
         self._is_ending = True
         if self._wire is not None:
             self._wire.close()
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, within a time; meanwhile read no other request."""
+        """Wait a limited time for the client to read; read no other request meanwhile."""
         self._unread_timer = self._loop.call_later(self._limits.unread_s, self.abort)
         if self._wire is not None:
             self._wire.pause_reading()
 
     def resume_writing(self) -> None:
-        """Continue: the client has read."""
+        """Continue, as the client has read the answer."""
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None

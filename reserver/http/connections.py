@@ -1,9 +1,9 @@
-"""All connections of a listener: which calls are refused unread, and which connection gives way.
+"""All connections of a listener: the calls that are refused unread, and the connections to close.
 
-Loopback is open to everybody on this machine, and a browser there does what any page tells it to
-(CSRF), under any name that the page's owner points here (DNS rebinding). So only calls that no page
-can make are read: for one of our hosts, with JSON, and without the headers that browsers add. There
-are no CORS headers, so browsers refuse calls that need a preflight.
+Every process of this machine can reach loopback, and a browser sends there any request of any page
+(CSRF), under any name that the page's owner resolves to it (DNS rebinding). So only calls that no
+page can make are read: for one of our hosts, with JSON, and without the headers that browsers add.
+There are no CORS headers, so browsers refuse calls that need a preflight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 class CheckFailure(NamedTuple):
-    """Why a call is refused: a status, a word for it, and what to do about it."""
+    """A refusal: an HTTP status, a reason in one word, and a remedy."""
 
     status: HTTPStatus
     reason: str
@@ -30,11 +30,11 @@ class CheckFailure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The hosts that calls may name: that of kube-scheduler's `urlPrefix`, a probe's address.
+    """The hosts that calls may name: the host of kube-scheduler's `urlPrefix`, a probe's address.
 
     Attributes:
         names: DNS names and IP addresses, in lower case.
-        any_address: any IP address, too: only who listens at an address can serve pages from it.
+        any_address: any IP address is allowed: only the listener at an address serves its pages.
     """
 
     names: frozenset[str]
@@ -47,7 +47,7 @@ class Hosts:
         return cls(frozenset(names), ipaddress.ip_address(bind_address).is_unspecified)
 
     def have(self, header: str) -> bool:
-        """Whether the value of a `Host` header is one of these, with any port."""
+        """Return whether a `Host` header names one of these hosts, with any port."""
         match = _HOST.fullmatch(header)
         if match is None:
             return False
@@ -64,9 +64,9 @@ class Hosts:
 def refusal(
     method: str, target: str, headers: Mapping[str, str], hosts: Hosts, bodies: Mapping[str, int]
 ) -> CheckFailure | None:
-    """Return why a call is refused unread; None if it is read.
+    """Return the reason to refuse a call unread; None if it is read.
 
-    Headers are by name in lower case. `bodies` has the most bytes by path; other paths take none.
+    Header names are in lower case. `bodies` has the most bytes by path; other paths accept none.
     """
     if not target.startswith("/"):
         return CheckFailure(HTTPStatus.BAD_REQUEST, "target", "the request line has to name a path")
@@ -106,13 +106,13 @@ class ConnectionStage(Enum):
     """The stage of a connection."""
 
     NEW = auto()
-    """No complete head of a request has come yet."""
+    """No complete head of a request has arrived yet."""
 
     BUSY = auto()
     """A request is being read or answered."""
 
     IDLE = auto()
-    """Answered."""
+    """Its last request is answered."""
 
 
 class OpenConnection(Protocol):
@@ -128,8 +128,8 @@ C = TypeVar("C", bound=OpenConnection)
 class Connections(Generic[C]):
     """The connections of a listener.
 
-    It guarantees that a client that opens many connections and sends nothing displaces only its
-    own, as long as it has more than anybody else; one that is being answered is never displaced.
+    A client that opens many connections and sends nothing displaces only its own, as long as it has
+    more than any other client; a connection whose request is being answered is never displaced.
     """
 
     def __init__(self, most: int, most_new: int, most_new_per_peer: int) -> None:
@@ -137,38 +137,38 @@ class Connections(Generic[C]):
         self._most = most
         self._most_new = most_new
         self._most_new_per_peer = most_new_per_peer
-        self._new: dict[str, dict[C, None]] = {}  # By peer, the oldest of each first.
+        self._new: dict[str, dict[C, None]] = {}  # By peer; each peer's oldest is first.
         self._new_count = 0
-        self._idle: dict[C, None] = {}  # The one that has waited longest first.
-        self._known: set[C] = set()
+        self._idle: dict[C, None] = {}  # The connection that has waited longest is first.
+        self._open: set[C] = set()
 
     def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._known)
+        """Return the number of connections."""
+        return len(self._open)
 
     def __iter__(self) -> Iterator[C]:
-        """Return them as they are now."""
-        return iter(tuple(self._known))
+        """Return an iterator over a copy of the connections."""
+        return iter(tuple(self._open))
 
     def __contains__(self, connection: C) -> bool:
-        """Whether it is one of these."""
-        return connection in self._known
+        """Return whether the listener has the connection."""
+        return connection in self._open
 
     @property
     def idle(self) -> tuple[C, ...]:
-        """Those that wait for a request, but not for their first."""
+        """Connections that wait for a request after their first."""
         return tuple(self._idle)
 
     def is_full(self, peer: str) -> bool:
-        """Whether one of a peer has to give way before there is room for another one."""
+        """Return whether a connection must be closed before a new one of a peer has room."""
         return (
             len(self._new.get(peer, ())) >= self._most_new_per_peer
             or self._new_count >= self._most_new
-            or len(self._known) >= self._most
+            or len(self._open) >= self._most
         )
 
     def next_to_go(self, peer: str) -> C | None:
-        """Return which one gives way to a new one of a peer; None if all are being answered."""
+        """Return the connection to close for a new one of a peer; None if all are busy."""
         if len(self._new.get(peer, ())) >= self._most_new_per_peer:
             return next(iter(self._new[peer]))
         if self._new_count < self._most_new and self._idle:
@@ -179,29 +179,29 @@ class Connections(Generic[C]):
         return next(iter(largest))
 
     def add(self, connection: C) -> None:
-        """Add a new one."""
+        """Add a new connection."""
         connection.stage = ConnectionStage.NEW
         self._new.setdefault(connection.peer, {})[connection] = None
         self._new_count += 1
-        self._known.add(connection)
+        self._open.add(connection)
 
     def begin(self, connection: C) -> None:
-        """Note that a request has come."""
-        if connection in self._known:
+        """Handle a request whose head has arrived."""
+        if connection in self._open:
             self._leave(connection)
         connection.stage = ConnectionStage.BUSY
 
     def end(self, connection: C) -> None:
-        """Note that its request is answered."""
-        if connection in self._known:
+        """Handle a connection whose request is answered."""
+        if connection in self._open:
             connection.stage = ConnectionStage.IDLE
             self._idle[connection] = None
 
     def remove(self, connection: C) -> None:
-        """Remove one, if it is there."""
-        if connection in self._known:
+        """Remove a connection, if it is there."""
+        if connection in self._open:
             self._leave(connection)
-            self._known.remove(connection)
+            self._open.remove(connection)
 
     def _leave(self, connection: C) -> None:
         if connection.stage is ConnectionStage.IDLE:
@@ -215,7 +215,7 @@ class Connections(Generic[C]):
 
 
 class Sender(Protocol):
-    """Whom a body comes from."""
+    """The sender of a body."""
 
     peer: str
 
@@ -224,43 +224,43 @@ S = TypeVar("S", bound=Sender)
 
 
 class Bodies(Generic[S]):
-    """The bodies of a listener, which take so many bytes together.
+    """The bodies of a listener, whose total size is bounded.
 
-    It guarantees that a client that announces many bodies and does not send them displaces only
-    its own, as long as it has more than anybody else; a body that has come is never displaced.
+    A client that announces many bodies and does not send them displaces only its own, as long as it
+    has more bytes than any other client; a body that has arrived is never displaced.
     """
 
     def __init__(self, most: int) -> None:
-        """Have none yet; they may take so many bytes."""
+        """Begin without bodies; together they may take `most` bytes."""
         self._most = most
         self._total = 0
         self._sizes: dict[S, int] = {}
-        self._coming: dict[str, dict[S, int]] = {}  # By peer; of each the oldest first.
+        self._coming: dict[str, dict[S, int]] = {}  # By peer; each peer's oldest is first.
 
     def is_full(self, size: int) -> bool:
-        """Whether one has to give way before there is room for so many bytes."""
+        """Return whether a sender must be closed before a body of `size` bytes has room."""
         return self._total + size > self._most
 
     def next_to_go(self) -> S | None:
-        """Return which one gives way; None if all of them have come."""
+        """Return the sender to close; None if all bodies have arrived."""
         if not self._coming:
             return None
         largest = max(self._coming.values(), key=lambda of_peer: sum(of_peer.values()))
         return next(iter(largest))
 
     def add(self, sender: S, size: int) -> None:
-        """Note that a body comes."""
+        """Add a body that is announced."""
         self._sizes[sender] = size
         self._total += size
         self._coming.setdefault(sender.peer, {})[sender] = size
 
-    def came(self, sender: S) -> None:
-        """Note that all of it has come; may be called again."""
+    def arrived(self, sender: S) -> None:
+        """Mark a body as arrived; repeatable."""
         of_peer = self._coming.get(sender.peer, {})
         if of_peer.pop(sender, None) is not None and not of_peer:
             del self._coming[sender.peer]
 
     def remove(self, sender: S) -> None:
-        """Forget one; may be called again."""
-        self.came(sender)
+        """Remove a body; repeatable."""
+        self.arrived(sender)
         self._total -= self._sizes.pop(sender, 0)

@@ -20,18 +20,18 @@ class ListenerLimits:
     """Bounds on what the clients of a listener may use.
 
     Attributes:
-        connections: in all; beyond it, idle connections give way to new ones.
-        new: connections that have not yet sent a complete request head.
-        new_per_peer: such connections from one IP address.
+        connections: most connections; beyond it, new connections replace idle ones.
+        new: most connections that have not yet sent a complete request head.
+        new_per_peer: most such connections from one IP address.
         request_s: seconds for a TLS handshake, and for a request from its first byte to its last.
         unread_s: seconds that a client may leave an answer unread.
         idle_s: seconds that a connection may wait for its next request.
-        lifetime_s: seconds that it may last, for one request; None for no bound on either.
-        headers: header fields of a request.
-        header_bytes: bytes of one header field, and of the request line.
-        bodies: bytes of a body, by path; other paths accept none.
-        queries: whether a path may be followed by a query there: API servers add their timeout.
-        bodies_bytes: bytes of all bodies that are read and answered at once.
+        lifetime_s: seconds of a connection, for one request; None for no bound on either.
+        headers: most header fields of a request.
+        header_bytes: most bytes of one header field, and of the request line.
+        bodies: most bytes of a body, by path; other paths accept none.
+        queries: whether these paths accept a query string: API servers add their timeout.
+        bodies_bytes: most bytes of all bodies that are read and answered at once.
     """
 
     connections: int = 2048
@@ -39,7 +39,7 @@ class ListenerLimits:
     new_per_peer: int = 50
     request_s: float = 10.0
     unread_s: float = 10.0
-    idle_s: float = 120.0  # kube-scheduler closes after 90: if it closes first, no call is lost.
+    idle_s: float = 120.0  # kube-scheduler closes after 90 s; it must be first, or calls get lost.
     lifetime_s: float | None = None
     headers: int = 32
     header_bytes: int = 4096
@@ -57,17 +57,17 @@ class Malformed(Exception):
 
 
 class HttpRequest:
-    """A request, whose body may still be coming.
+    """A request, whose body may still be incomplete.
 
     Attributes:
         method: GET, POST and so on.
-        target: what the request line asks for.
-        headers: by name in lower case; what comes more than once is joined by commas (RFC 9110).
-        body_bytes: how long its body is.
-        body: all of it, once it has come.
-        is_last: the client wants no other answer on this connection.
-        is_whole: its body has come.
-        is_wanted: its body is kept.
+        target: path and query of the request line.
+        headers: by name in lower case; values of a repeated field are joined by commas (RFC 9110).
+        body_bytes: length of the body.
+        body: the whole body, once it has arrived; empty before.
+        is_last: the client expects no other answer on this connection.
+        is_whole: the body has arrived.
+        is_wanted: the body is kept.
     """
 
     __slots__ = (
@@ -84,16 +84,16 @@ class HttpRequest:
     def __init__(
         self, method: str, target: str, headers: dict[str, str], *, is_last: bool = False
     ) -> None:
-        """Note its head.
+        """Begin a request with its head.
 
         Raises:
-            Malformed: its Content-Length is no number of bytes.
+            Malformed: Content-Length is not a number of bytes.
         """
         self.method = method
         self.target = target
         self.headers = headers
         length = headers.get("content-length", "0")
-        if not _LENGTH.fullmatch(length):  # Of thousands of digits `int` makes no number.
+        if not _LENGTH.fullmatch(length):  # `int` refuses thousands of digits.
             raise Malformed(f"Content-Length: {shorten(length)!r} is not a number of bytes")
         self.body_bytes = int(length)
         self.body = b""
@@ -108,22 +108,22 @@ class HttpRequest:
 
     @property
     def query(self) -> str:
-        """What follows the path, such as ``verbose``; it is as long as a header field at most."""
+        """The query string, such as ``verbose``; at most as long as a header field."""
         return self.target.partition("?")[2]
 
 
 class Reader:
-    """The requests of one connection, in their order; httptools (llhttp) calls its methods."""
+    """The requests of one connection, in their order; httptools calls the `on_` methods."""
 
     def __init__(
         self,
         limits: ListenerLimits,
-        came: Callable[[HttpRequest], None],
-        whole: Callable[[HttpRequest], None],
+        on_head: Callable[[HttpRequest], None],
+        on_request: Callable[[HttpRequest], None],
     ) -> None:
-        """Read within limits; report each head that has come, and each whole request."""
+        """Report each complete head to `on_head`, and each whole request to `on_request`."""
         self._limits = limits
-        self._came, self._whole = came, whole
+        self._on_head, self._on_request = on_head, on_request
         self._parser = httptools.HttpRequestParser(self)
         self._target = b""
         self._headers: dict[str, str] = {}
@@ -133,19 +133,19 @@ class Reader:
         self._parts: list[bytes] = []
         self._has_ended = False
         self.is_within = False
-        """Whether a request has begun to come, and not all of it is there."""
+        """Whether a request has begun to arrive, and is incomplete."""
 
     def feed(self, data: bytes) -> None:
-        """Read on.
+        """Read further bytes.
 
         Raises:
-            Malformed: it is no request.
+            Malformed: the bytes are not a request within the limits.
         """
         self._has_ended = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as exc:
-            raise (exc.__context__ or exc) from None  # What a method below has raised.
+            raise (exc.__context__ or exc) from None  # The exception of a method below.
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
             raise Malformed(f"not HTTP: {exc}") from exc
         if self._request is None and not self._has_ended:
@@ -154,8 +154,8 @@ class Reader:
                 raise Malformed("the head of the request is too large")
 
     def close(self) -> None:
-        """Read no more; nothing refers to itself any longer."""
-        del self._parser, self._came, self._whole
+        """Stop reading, and drop the reference cycle with the parser."""
+        del self._parser, self._on_head, self._on_request
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -163,13 +163,13 @@ class Reader:
         self.is_within = True
 
     def on_url(self, part: bytes) -> None:
-        """Take a part of the request line's target."""
+        """Append a part of the request line's target."""
         self._target += part
         if len(self._target) > self._limits.header_bytes:
             raise Malformed("the request line is too long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header field."""
+        """Add a header field."""
         self._count += 1
         if self._count > self._limits.headers:
             raise Malformed("there are too many header fields")
@@ -177,11 +177,11 @@ class Reader:
         if len(name) > most or len(value) > most:
             raise Malformed("a header field is too long")
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        known = self._headers.get(key)
-        self._headers[key] = text if known is None else f"{known}, {text}"
+        before = self._headers.get(key)
+        self._headers[key] = text if before is None else f"{before}, {text}"
 
     def on_headers_complete(self) -> None:
-        """Tell that a head has come."""
+        """Report a complete head."""
         self._head_bytes = 0
         self._parts = []
         if (version := self._parser.get_http_version()) not in _VERSIONS:
@@ -192,21 +192,21 @@ class Reader:
             self._headers,
             is_last=not self._parser.should_keep_alive(),
         )
-        self._came(self._request)
+        self._on_head(self._request)
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body."""
+        """Append a part of the body."""
         if self._request is not None and self._request.is_wanted:
             self._parts.append(part)
 
     def on_message_complete(self) -> None:
-        """Tell that a request has come."""
+        """Report a complete request."""
         request, self._request = self._request, None
         self.is_within, self._has_ended = False, True
         if request is not None:
             request.body = b"".join(self._parts)
             request.is_whole = True
-            self._whole(request)
+            self._on_request(request)
 
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -216,11 +216,11 @@ class HttpResponse(NamedTuple):
     """An HTTP answer.
 
     Attributes:
-        body: all of it.
-        status: of HTTP.
-        content_type: of the body.
-        is_last: the connection ends with it.
-        then: is called once it is on its way.
+        body: the whole body.
+        status: HTTP status.
+        content_type: content type of the body.
+        is_last: the connection ends with this answer.
+        then: called once the answer is on its way.
     """
 
     body: bytes
@@ -231,19 +231,19 @@ class HttpResponse(NamedTuple):
 
 
 Answered = HttpResponse | Awaitable[HttpResponse]
-"""An answer that is there at once, or one that takes waiting."""
+"""An answer that is ready, or one that the caller awaits."""
 
 Handler = Callable[[HttpRequest], Answered]
 
 Paths = Mapping[str, tuple[str, Handler]]
-"""Method and handler by path; a path that ends with a slash stands for what is one below, too."""
+"""Method and handler by path; a path that ends with a slash also matches one segment below it."""
 
 
-def text(said: str, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
-    """Return a text as an answer."""
-    return HttpResponse(said.encode(), status, TEXT)
+def text(content: str, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+    """Return a plain-text answer."""
+    return HttpResponse(content.encode(), status, TEXT)
 
 
 def error(status: HTTPStatus, message: str, *, is_last: bool = False) -> HttpResponse:
-    """Return an answer that says what is wrong."""
+    """Return an answer with an error message, in JSON."""
     return HttpResponse(encode({"error": printable(message)}), status, is_last=is_last)

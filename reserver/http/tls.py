@@ -1,4 +1,4 @@
-"""Mutual TLS, as everyone who may call the extender can bind pods, and expiry of certificates."""
+"""Mutual TLS, as every client of the extender can bind pods, and expiry of certificates."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ _Stamp = tuple[tuple[int, int], ...]
 
 
 class ServerTls:
-    """Who may connect: a TLS context made from files, and again when the files are replaced.
+    """The clients that may connect: a TLS context from files, read again when these are replaced.
 
-    It guarantees that sessions are not resumed, so each connection shows its certificate, and that
-    `context` changes as soon as the files do, so connections of a former one are recognized.
+    Sessions are not resumed, so each connection presents its certificate. `context` changes as soon
+    as the files do, so that connections of an older context are recognized.
 
     Attributes:
-        admitted: by allowed name the end of the certificate that was shown last, as `notAfter`
-            of `ssl.SSLSocket.getpeercert`.
+        admitted: by allowed name the expiry of its last certificate, as `notAfter` of
+            `ssl.SSLSocket.getpeercert`.
     """
 
     def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
         """Read the files; a client's certificate must have one of the allowed names.
 
         Raises:
-            ConfigurationError: they cannot be read, or do not belong together.
+            ConfigurationError: a file cannot be read, or key and certificate do not match.
         """
         self._files = files
         self.admitted: dict[str, str] = {}
         self._allowed = frozenset(allowed_names)
         self._stamp = stamped(files)
         self._context = server_context(files)
-        self._told = ""
+        self._problem = ""
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context of the current files; the former one while they are half replaced."""
+        """TLS context of the current files; the older context while they are half replaced."""
         try:
             stamp = stamped(self._files)
             if stamp != self._stamp:
                 self._context, self._stamp = server_context(self._files), stamp
-                self._told = ""
+                self._problem = ""
                 log.info("certificates read again")
-        except ConfigurationError as exc:  # The next connection looks again.
-            if str(exc) != self._told:
-                self._told = str(exc)
-                log.warning("certificates cannot be read, the former ones serve", why=self._told)
+        except ConfigurationError as exc:  # The next connection tries again.
+            if str(exc) != self._problem:
+                self._problem = str(exc)
+                log.warning("certificates cannot be read, the former ones serve", why=self._problem)
         return self._context
 
     def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:
-        """Return why the owner of a certificate (`getpeercert`) may not call; None if they may."""
+        """Return the reason why a certificate (`getpeercert`) may not call; None if it may."""
         names = tuple(_names(certificate or {}))
         if certificate and (known := self._allowed.intersection(names)):
             self.admitted |= dict.fromkeys(known, certificate["notAfter"])
@@ -76,7 +76,7 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
     """Return a TLS context made from files.
 
     Raises:
-        ConfigurationError: they cannot be read, or do not belong together.
+        ConfigurationError: a file cannot be read, or key and certificate do not match.
     """
     context = bare_context()
     load(context, files)
@@ -86,17 +86,17 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
 def bare_context() -> ssl.SSLContext:
     """Return a TLS context without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # In 1.3 a session is resumed with a ticket only, and there is none.
+    # TLS 1.3 resumes sessions with tickets only, and no ticket is issued.
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0
     return context
 
 
 def load(context: ssl.SSLContext, files: TlsFiles) -> None:
-    """Have a TLS context serve with files from now on.
+    """Load files into a TLS context, for new connections.
 
     Raises:
-        ConfigurationError: they cannot be read, or do not belong together.
+        ConfigurationError: a file cannot be read, or key and certificate do not match.
     """
     try:
         context.load_cert_chain(files.certificate, files.private_key)
@@ -119,10 +119,10 @@ def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 def stamped(files: TlsFiles) -> _Stamp:
-    """Return what changes when one of the files is replaced.
+    """Return change time and inode of each file, which change when a file is replaced.
 
     Raises:
-        ConfigurationError: one of them cannot be read.
+        ConfigurationError: a file cannot be read.
     """
     try:
         stats = [file.stat() for file in files if file]
@@ -132,32 +132,32 @@ def stamped(files: TlsFiles) -> _Stamp:
 
 
 class Expiries:
-    """When certificates expire.
+    """Expiry of certificates.
 
     Attributes:
-        callers: by name of a client the end of its certificate (`ServerTls.admitted`).
+        callers: by name of a client the expiry of its certificate (`ServerTls.admitted`).
     """
 
     def __init__(self, served: Iterable[TlsFiles | None]) -> None:
-        """Look at these files whenever somebody asks: they may be replaced at any time."""
+        """Read these files at each collection of metrics, as they may be replaced at any time."""
         in_use = (
             file for files in served if files for file in (files.certificate, files.client_ca)
         )
         self._files = tuple(dict.fromkeys(file for file in in_use if file))
         self._kept: dict[str, bytes] = {}
         self.callers: Mapping[str, str] = {}
-        if self._files:  # What that takes is imported now, and not while calls are decided.
+        if self._files:  # Imports cryptography now, and not while calls are decided.
             list(self.measured())
 
     def keep(self, name: str, pem: bytes) -> None:
-        """Note a certificate that Reserver serves with from now on, and that no file has."""
+        """Add a certificate that Reserver serves from now on without a file."""
         self._kept[name] = pem
 
     def measured(self) -> Iterator[Metric]:
-        """Yield the moment, in unix seconds, at which the first certificate of each file expires.
+        """Yield the earliest expiry among the certificates of each file, in unix seconds.
 
-        A file that cannot be read now is left out: the former certificates serve, and the log says
-        why.
+        A file that cannot be read is left out: the older certificates serve, and the log has the
+        reason.
         """
         family = GaugeMetricFamily(
             "reserver_certificate_expiry_timestamp_seconds",
@@ -181,12 +181,12 @@ class Expiries:
 
 
 def _expiry(pem: bytes) -> float:
-    """Return when the first certificate expires, in unix seconds.
+    """Return the earliest expiry among certificates, in unix seconds.
 
     Raises:
-        ValueError: there is none, or one cannot be read.
+        ValueError: there is no certificate, or one cannot be read.
     """
-    from cryptography import x509  # noqa: PLC0415 - most Reservers serve without TLS
+    from cryptography import x509  # noqa: PLC0415 - most installations serve without TLS
 
     return min(
         each.not_valid_after_utc for each in x509.load_pem_x509_certificates(pem)

@@ -1,4 +1,4 @@
-"""The names of TLS files, for settings that need nothing else of TLS."""
+"""The names of TLS files, for settings that need no TLS code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ class TlsFiles(NamedTuple):
     """PEM files; they may be replaced while Reserver runs.
 
     Attributes:
-        certificate: of the server, with the intermediate ones.
-        client_ca: the CAs whose certificates clients need; None where they need none.
+        certificate: certificate of the server, with intermediate certificates.
+        private_key: key of the certificate.
+        client_ca: the CAs for client certificates; None if clients need no certificate.
     """
 
     certificate: Path
