@@ -15,7 +15,7 @@ _KNOWN = {int(status) for status in HTTPStatus}
 
 
 def refusal(code: int, phrase: str, raw: bytes) -> ApiError:
-    """Return what the API server says of a refusal as an error."""
+    """Return an error answer of the API server as an ApiError."""
     try:
         status = decode(Status, raw)
     except InvalidInput:
@@ -25,7 +25,7 @@ def refusal(code: int, phrase: str, raw: bytes) -> ApiError:
 
 
 def connection_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiError:
-    """Return why a request got no answer."""
+    """Return an ApiError for a request that got no answer."""
     if isinstance(exc, TimeoutError):
         return ApiError(0, "Timeout", "the API server did not answer in time")
     if isinstance(exc, aiohttp.WSServerHandshakeError):
@@ -36,12 +36,12 @@ def connection_error(exc: TimeoutError | aiohttp.ClientError | OSError) -> ApiEr
 
 
 def phrase_of(status: int) -> str:
-    """Return the words of an HTTP status."""
+    """Return the reason phrase of an HTTP status."""
     return HTTPStatus(status).phrase if status in _KNOWN else "Unknown"
 
 
 def advice(error: ApiError) -> str:
-    """Return what is wrong and, if known, what to do about it."""
+    """Return the message of an error and, if known, its remedy."""
     if error.status == 403:  # noqa: PLR2004 - Forbidden
         return f"{error.message}; grant it: scheduler-config/core/rbac-reserver.yaml"
     if error.status == 401:  # noqa: PLR2004 - Unauthorized
@@ -50,15 +50,15 @@ def advice(error: ApiError) -> str:
             "account was deleted, even if it was made again, replace Reserver's token: "
             "docs/backup-and-restore.md#a-new-service-account"
         )
-    if error.is_absent and '"' not in error.message:  # It names no object that is missing.
+    if error.is_absent and '"' not in error.message:  # The message names no missing object.
         return "the API server does not serve it: install its CRD (docs/backup-and-restore.md)"
     return str(error)
 
 
 def _why(error: Exception) -> str:
-    """Return why a connection failed, without what the library says of itself."""
+    """Return the reason why a connection failed, without the words that aiohttp adds."""
     if not isinstance(error, aiohttp.ClientConnectorError) or not error.os_error.errno:
         return str(error)
     if isinstance(error.os_error, ssl.SSLError):
-        return str(error)  # Its number is OpenSSL's.
+        return str(error)  # OpenSSL's number, not an errno.
     return f"{error.host}:{error.port}: {os.strerror(error.os_error.errno)}"

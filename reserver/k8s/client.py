@@ -1,7 +1,7 @@
 """A client of the Kubernetes API that returns raw bytes.
 
-The models of the kubernetes package take many times as long to decode as typed structs of the few
-fields that decisions need (docs/performance.md), so requests are made here.
+The models of the kubernetes package take many times as long to decode as typed structs with the few
+fields that decisions need (docs/performance.md), so this client sends the requests itself.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from reserver.k8s.objects.objects import encode
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-"""Replaces the items of a list that have the same key, such as the type of a condition."""
+"""Content type that merges list items by their key, such as the type of a condition."""
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MAX_EVENT_BYTES = 16 * 2**20
 CONNECTIONS = 64
-"""Connections of one client at most; requests wait for one."""
+"""Most connections of one client; further requests wait for a free connection."""
 
-_BESIDE = tuple(
+_UNFROZEN = tuple(
     f"/apis/{group}.k8s.io/" for group in ("coordination", "authentication", "authorization")
 )
-"""What is written even if nothing else may be: it follows from no view of the cluster."""
+"""Writes that `freeze` never stops, as they do not depend on any cached object."""
 
 _HEADERS = {
     "Accept": "application/json",
-    # The API server would spend more on compressing than a cluster's network is worth.
+    # Compression would cost the API server more than the traffic inside a cluster is worth.
     "Accept-Encoding": "identity",
     "User-Agent": "reserver",
 }
@@ -51,11 +51,11 @@ class ApiClient:
     All calls raise ApiError if the API server refuses, or does not answer.
 
     Attributes:
-        request_counts: what became of them.
+        request_counts: number and results of its requests.
     """
 
     def __init__(self, credentials: Credentials, connections: int = CONNECTIONS) -> None:
-        """Connect with some credentials, over so many connections at most."""
+        """Connect with these credentials, over at most `connections` connections."""
         self._credentials = credentials
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -65,7 +65,7 @@ class ApiClient:
         self._exchange = Exchange(credentials, connections, self.request_counts)
 
     def freeze(self, why: str) -> None:
-        """Break off all writes under way and refuse those to come, but for Leases and reviews."""
+        """Abort all writes in flight and refuse further ones, except for Leases and reviews."""
         self._frozen = why
         for each in self._writes:
             each.reschedule(0.0)
@@ -77,8 +77,8 @@ class ApiClient:
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
-        # Never aiohttp's own context: `serve` lets it read no CAs. A server without TLS may have a
-        # proxy with it.
+        # Never aiohttp's own context: `serve` prevents it from loading CAs. Even a plain HTTP
+        # server may have a proxy with TLS.
         tls = self._credentials.tls or ssl.create_default_context()
         connector = aiohttp.TCPConnector(
             ssl=tls, limit=self._connections, socket_factory=_keep_alive
@@ -102,39 +102,40 @@ class ApiClient:
     async def get_bounded(
         self, path: str, most_bytes: int, params: Mapping[str, str] | None = None
     ) -> bytes:
-        """Return a list as JSON; if it is longer than that, an ApiError says TooLarge."""
+        """Return a list as JSON; raise ApiError (TooLarge) if it exceeds `most_bytes`."""
         return await self._send("GET", path, params=params, most_bytes=most_bytes)
 
     async def create(self, path: str, body: object) -> bytes:
-        """Create an object, a Binding among others; return what the API server made of it."""
+        """Create an object, for example a Binding; return the created object."""
         return await self._send("POST", path, body=body)
 
     async def replace(self, path: str, body: object) -> bytes:
-        """Replace an object of the resourceVersion that the body names; return what it is now."""
+        """Replace an object with the resourceVersion of the body; return the new object."""
         return await self._send("PUT", path, body=body)
 
     async def patch(self, path: str, body: object, content_type: str = MERGE_PATCH) -> bytes:
-        """Patch an object; return what it is now."""
+        """Patch an object; return the new object."""
         return await self._send("PATCH", path, body=body, content_type=content_type)
 
     async def delete(self, path: str, options: object) -> bytes:
-        """Delete an object, with DeleteOptions; return what it was, or a Status."""
+        """Delete an object, with DeleteOptions; return its last state, or a Status."""
         return await self._send("DELETE", path, body=options)
 
     async def watch(
         self, path: str, params: Mapping[str, str], idle_limit_s: float
     ) -> AsyncGenerator[bytes]:
-        """Yield the lines of a watch until the API server ends it; first an empty one.
+        """Yield an empty line, then the lines of a watch until the API server ends it.
 
-        The empty line says that the API server has accepted the watch: the first event may come a
-        minute later.
+        The empty line shows that the API server has accepted the watch: the first event may arrive
+        a minute later.
 
         Args:
-            params: of the watch, ``watch`` itself not needed.
-            idle_limit_s: how long the connection may be silent, in seconds.
+            path: path of the collection.
+            params: query of the watch, without ``watch`` itself.
+            idle_limit_s: longest silence of the connection, in seconds.
 
         Raises:
-            ApiError: the API server refused, or the connection broke or fell silent.
+            ApiError: the API server refused the watch, or the connection broke or fell silent.
         """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=idle_limit_s)
         query = {"watch": "true", **params}
@@ -142,33 +143,33 @@ class ApiClient:
             async with self._request("GET", path, query, timeout) as response:
                 await _raise_for_status(response)
                 yield b""
-                begun = bytearray()
+                partial_line = bytearray()
                 async for chunk in response.content.iter_any():
                     *ends, rest = chunk.split(b"\n")
                     for end in ends:
-                        line, begun = bytes(begun + end), bytearray()
+                        line, partial_line = bytes(partial_line + end), bytearray()
                         yield line
-                    begun += rest
-                    if len(begun) > _MAX_EVENT_BYTES:
+                    partial_line += rest
+                    if len(partial_line) > _MAX_EVENT_BYTES:
                         raise ApiError(0, "TooLarge", "a watch event exceeds 16 MiB")
 
     async def web_socket(
         self, path: str, params: Mapping[str, str], protocol: str
     ) -> aiohttp.ClientWebSocketResponse:
-        """Return a WebSocket to a subresource that takes one, such as ``portforward``."""
+        """Return a WebSocket to a subresource that accepts one, such as ``portforward``."""
         session, headers = await self._prepared()
         with _as_api_error():
             return await session.ws_connect(
                 self._credentials.server + path,
                 params=params,
                 protocols=(protocol,),
-                headers={**headers, "Accept": "*/*"},  # A kubelet has no JSON to send.
+                headers={**headers, "Accept": "*/*"},  # A kubelet sends no JSON here.
                 proxy=self._credentials.proxy,
                 server_hostname=self._credentials.server_name,
             )
 
     async def _prepared(self) -> tuple[aiohttp.ClientSession, dict[str, str]]:
-        """Return the connection pool, and headers that say who asks."""
+        """Return the connection pool, and the Authorization header."""
         if self._session is None:
             raise RuntimeError("the client is used outside its `async with`")
         authorization = await self._credentials.authorization()
@@ -178,10 +179,10 @@ class ApiClient:
         self,
         method: str,
         path: str,
-        **request: Any,  # noqa: ANN401 - those of `_sent`
+        **request: Any,  # noqa: ANN401 - the arguments of `_sent`
     ) -> bytes:
-        """Send a request, which `freeze` breaks off if it may change something."""
-        if method == "GET" or path.startswith(_BESIDE):
+        """Send a request; `freeze` aborts it if it is a write."""
+        if method == "GET" or path.startswith(_UNFROZEN):
             return await self._sent(method, path, **request)
         if self._frozen:
             raise ApiError(0, "Frozen", self._frozen)
@@ -237,7 +238,7 @@ class ApiClient:
         method: str,
         path: str,
         params: Mapping[str, str] | None,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope of ours
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's, not a cancel scope
         **kwargs: Any,  # noqa: ANN401 - passed on to aiohttp
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         session, headers = await self._prepared()
@@ -261,7 +262,7 @@ class ApiClient:
 
 
 async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | None:
-    """Return the body of an answer; None once it is longer than it may be."""
+    """Return the body of an answer; None if it exceeds `most_bytes`."""
     raw = bytearray()
     async for chunk in response.content.iter_any():
         raw += chunk
@@ -278,7 +279,7 @@ def _keep_alive(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 class _as_api_error:  # noqa: N801 - it reads like a statement
-    """Raise what goes wrong in this block as ApiError; a class, as each binding takes one."""
+    """Raise connection errors of this block as ApiError; a class, as each binding enters one."""
 
     __slots__ = ()
 

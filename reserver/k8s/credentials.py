@@ -1,8 +1,8 @@
-"""Where the API server is and who Reserver is to it: kubeconfig or in-cluster service account.
+"""The API server's address and Reserver's credentials: kubeconfig or in-cluster service account.
 
-The kubernetes package reads kubeconfigs, with every kind of user it knows (token, token file,
-client certificate, exec plugin, OIDC), and renews what expires. A service account is two files:
-importing the package for them would be a fifth of a start.
+The kubernetes package reads kubeconfigs with every kind of user that it supports (token, token
+file, client certificate, exec plugin, OIDC), and renews expiring credentials. A service account is
+two files: importing the package for them would take a fifth of the startup time.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Credentials:
 
     Attributes:
         server: base URL, no trailing slash.
-        source: where this comes from, for a person.
-        tls: how to verify it and what certificate to show; None over plain HTTP.
-        server_name: the name to expect in its certificate, None for that of the URL.
+        source: origin of the credentials, for messages.
+        tls: context with the CA and the client certificate; None for plain HTTP.
+        server_name: expected name in the server's certificate, None for the host of the URL.
         proxy: URL of a proxy, or None.
-        namespace: of the kubeconfig's context; empty where it names none.
-        renew: keeps renewing what an exec plugin gave, and what was read from files that changed.
+        namespace: namespace of the kubeconfig's context; empty if it has none.
+        renew: renews credentials of an exec plugin, and of changed files, until cancelled.
     """
 
     server: str
@@ -45,34 +45,34 @@ class Credentials:
     renew: Callable[[], Coroutine[None, None, None]] = _nothing
 
     async def authorization(self) -> str | None:
-        """Return the value of the Authorization header, renewed where it expires."""
+        """Return the value of the Authorization header; an expiring token is renewed first."""
         token = await self._token()
         return token.strip() if token else None
 
 
 def lenient(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Accept cluster CAs made before 2025: they often lack what Python 3.13 wants of them."""
+    """Accept cluster CAs made before 2025: many lack extensions that Python 3.13 requires."""
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 _RENEWAL_S = 60
-"""How often a credential that expires is looked at, in seconds."""
+"""Seconds between two checks of a credential that expires."""
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet keeps the token and the CA of a pod's service account."""
+"""The folder in which the kubelet keeps token and CA of a pod's service account."""
 
 
 async def load(kubeconfig: Path | None, context: str = "") -> Credentials:
-    """Return the credentials of a kubeconfig or, without one, those of the environment.
+    """Return the credentials of a kubeconfig, or of the environment.
 
     Args:
         kubeconfig: the file; None for ``$KUBECONFIG``, then the service account of the pod that
             Reserver runs in, then ``~/.kube/config``.
-        context: of the kubeconfig; its current one if it is empty.
+        context: context of the kubeconfig; empty for its current context.
 
     Raises:
-        ConfigurationError: there are none, or they cannot be read.
+        ConfigurationError: there are no credentials, or they cannot be read.
     """
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
     if kubeconfig is None and in_cluster and not context:

@@ -1,4 +1,4 @@
-"""Events on store ConfigMaps, Reservations and pods, where their authors look."""
+"""Events on store ConfigMaps, Reservations and pods, for their authors."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ CLUSTER_EVENTS = "default"
 """The namespace of events on objects of no namespace."""
 
 _BURST = 25
-"""Events with one reason for one ConfigMap in ten minutes; more would drown all others (client-go
-allows 25)."""
+"""Most events with one reason for one ConfigMap, until ten minutes pass without one; more would
+drown all others (client-go allows 25)."""
 
 _BURST_WINDOW_S = 600.0
 
 _MOST_LOGGED = 100
-"""Log lines about the entries of one ConfigMap in ten minutes; it may have thousands of keys."""
+"""Most log lines about entries of one ConfigMap until ten minutes pass without one."""
 
 _POD_EVENTS = 100
-"""Events on pods of a namespace in ten seconds, and on all together less than twice as many: a full
-cluster refuses thousands at once."""
+"""Most events on pods of one namespace in ten seconds; all namespaces together get less than twice
+as many. A full cluster refuses thousands of pods at once."""
 
 _POD_WINDOW_S = 10.0
 
 _MOST_QUEUED = 1000
-"""Events that wait to be written; of no namespace more than it leaves to all others."""
+"""Most events that wait to be written; a namespace may use half of the queue (`FairCount`)."""
 
 _AT_ONCE = 4
-"""How many are written at once; bindings have the rest of the connections."""
+"""Most event writes in flight; bindings have the other connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What an event is about."""
+    """The object of an event."""
 
     kind: ObjectKind
     namespace: str
@@ -60,32 +60,32 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An event that is to be written."""
+    """An event to write."""
 
-    about: _Subject
+    subject: _Subject
     reason: str
     message: str
     is_warning: bool = True
-    once: str = ""  # What tells it from others of its reason: there is one event of each.
+    once: str = ""  # Part of the event's name: an event with the same name is written once.
 
     def body(self, at: float) -> dict[str, object]:
-        """Return it as the API takes it, of a moment in unix seconds."""
-        about, now = self.about, show_moment(at)
+        """Return the request body of the event at a moment in unix seconds."""
+        subject, now = self.subject, show_moment(at)
         involved = {
-            **about.kind.reference(),
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
+            **subject.kind.reference(),
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
         }
-        if about.resource_version:
-            involved["resourceVersion"] = about.resource_version
-        name = {"generateName": f"{about.name[:200]}."}
+        if subject.resource_version:
+            involved["resourceVersion"] = subject.resource_version
+        name = {"generateName": f"{subject.name[:200]}."}
         if self.once:
-            name = {"name": f"{about.name[:200]}.{self.once}.{self.reason.lower()}"}
+            name = {"name": f"{subject.name[:200]}.{self.once}.{self.reason.lower()}"}
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {**name, "namespace": about.namespace or CLUSTER_EVENTS},
+            "metadata": {**name, "namespace": subject.namespace or CLUSTER_EVENTS},
             "involvedObject": involved,
             "type": "Warning" if self.is_warning else "Normal",
             "reason": self.reason,
@@ -99,27 +99,27 @@ class _Event:
 
 
 def _digest(*parts: str) -> bytes:
-    """Return a digest of texts to remember: they may be long."""
+    """Return a short digest of texts, which may be long, as a cache key."""
     return hashlib.blake2b("\0".join(parts).encode(errors="replace"), digest_size=16).digest()
 
 
 class Recorder:
-    """Writes Warning events; of a problem with an entry, one, and of what keeps a pod, one.
+    """Writes events; one for each problem of an entry, and one for each cause that keeps a pod.
 
     Attributes:
-        queue: of the events that are to be written.
-        reported: how many problems were reported, those beyond the burst included.
+        queue: the events to write.
+        reported: number of reported problems, including those beyond the burst.
     """
 
     def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
-        """Write through a client; `clock` gives unix seconds."""
+        """Write with `client`; `clock` returns unix seconds."""
         self._client = client
         self._clock = clock
         self._seen: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
-        self._told: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
+        self._sent: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
-        self._told_in_window = FairCount.each(_POD_EVENTS)
+        self._in_window = FairCount.each(_POD_EVENTS)
         self._queued: set[_Event] = set()
         self._room = FairCount(_MOST_QUEUED)
         self.queue = WorkQueue[_Event]("events")
@@ -131,9 +131,9 @@ class Recorder:
         """Log a problem with an entry, and queue an event; returns at once.
 
         Args:
-            store: the ConfigMap that has the entry, or the Reservation that is the entry.
+            store: the ConfigMap of the entry, or the Reservation itself.
             key: the key of the entry, or the name of the Reservation.
-            error: field, value and remedy.
+            error: field, problem and remedy.
             kind: the kind of `store`.
         """
         message = f"{printable(key)}: {error}"
@@ -158,7 +158,7 @@ class Recorder:
     def warn_once(
         self, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
     ) -> None:
-        """Queue an event on a store, unless an earlier one said the same."""
+        """Queue an event on a store, unless an earlier event had the same message."""
         seen = _digest(store.uid, message)
         if seen not in self._seen:
             self._seen[seen] = True
@@ -177,7 +177,7 @@ class Recorder:
     def warn_once_ever(
         self, key: str, store: Metadata, reason: str, message: str, kind: ObjectKind = CONFIG_MAP
     ) -> None:
-        """Queue an event on a store, unless there are too many, or there is one of this key."""
+        """Queue an event on a store, once for each `key`, unless there are too many."""
         if self._count(store, reason) <= _BURST:
             own = (store.namespace, store.name, store.uid, store.resource_version)
             self._put(_Subject(kind, *own), reason, message, once=_digest(key)[:8].hex())
@@ -188,11 +188,11 @@ class Recorder:
         """Queue a Normal event on a store, unless there are too many; returns at once."""
         count = self._count(store, reason)
         if count <= _BURST:
-            about = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
-            self._put(about, reason, message, is_warning=False)
+            subject = _Subject(kind, store.namespace, store.name, store.uid, store.resource_version)
+            self._put(subject, reason, message, is_warning=False)
 
     def _count(self, store: Metadata, reason: str) -> int:
-        """Count one more with a reason for a store in ten minutes; return how many there are."""
+        """Count an event with a reason for a store; ten minutes without one reset the count."""
         count = self._counts.get((store.uid, reason), 0) + 1
         self._counts[store.uid, reason] = count
         return count
@@ -200,24 +200,24 @@ class Recorder:
     def record(self, event: PodEvent) -> None:
         """Queue an event on a pod, once for each cause; returns at once.
 
-        If there are too many, it is dropped, and queued at a later attempt at the pod.
+        Above the limits the event is dropped, and queued at a later attempt to schedule the pod.
         """
         pod = event.pod
         key = _digest(pod.uid, event.reason, event.cause)
         namespace = pod.name.namespace
-        if key in self._told or not self._room.has_room(namespace) or not self._has_turn(namespace):
+        if key in self._sent or not self._room.has_room(namespace) or not self._has_turn(namespace):
             return
-        self._told[key] = True
+        self._sent[key] = True
         self._put(_Subject(POD, *pod.name, pod.uid), event.reason, event.message)
 
     def _has_turn(self, namespace: str) -> bool:
-        """Count an event on a pod; return False when there were too many lately."""
+        """Count an event on a pod; return False above the limits of the last ten seconds."""
         now = self._clock()
         if not 0 <= now - self._window < _POD_WINDOW_S:
-            self._window, self._told_in_window = now, FairCount.each(_POD_EVENTS)
-        if not self._told_in_window.has_room(namespace):
+            self._window, self._in_window = now, FairCount.each(_POD_EVENTS)
+        if not self._in_window.has_room(namespace):
             return False
-        self._told_in_window.add(namespace)
+        self._in_window.add(namespace)
         return True
 
     def _put(
@@ -238,27 +238,27 @@ class Recorder:
             self.queue.add(event)
 
     async def run(self) -> None:
-        """Write events until cancelled; one that is refused is logged and dropped."""
+        """Write events until cancelled; a refused event is logged and dropped."""
         await self.queue.run(self._write, _AT_ONCE)
 
     async def _write(self, events: list[_Event]) -> None:
         for event in events:
-            with quarantined("event", event.about.name):
+            with quarantined("event", event.subject.name):
                 if not await self._is_done(event):
                     continue
             self._queued.discard(event)
-            self._room.add(event.about.namespace, -1)
+            self._room.add(event.subject.namespace, -1)
             self.queue.succeeded(event)
 
     async def _is_done(self, event: _Event) -> bool:
-        """Write an event; return False if it is to be tried again."""
-        path = f"/api/v1/namespaces/{event.about.namespace or CLUSTER_EVENTS}/events"
+        """Write an event; return False if it has to be retried."""
+        path = f"/api/v1/namespaces/{event.subject.namespace or CLUSTER_EVENTS}/events"
         try:
             await self._client.create(path, event.body(self._clock()))
         except ApiError as exc:
             if exc.is_away:
                 self.queue.failed(event, exc)
                 return False
-            if not (event.once and exc.is_conflict):  # Else it is there.
+            if not (event.once and exc.is_conflict):  # On a conflict the event exists already.
                 log.warning("event could not be written", why=str(exc))
         return True

@@ -1,4 +1,4 @@
-"""One request to evict a pod, and what the API server answers to it."""
+"""A request to evict a pod, and the API server's reply."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
 
 _IN_BACKGROUND = ("Eviction triggered evacuation", "Evacuation in progress")
-"""What a webhook answers that moves the pod by its own means, such as KubeVirt's."""
+"""Replies of a webhook that moves the pod by other means, such as KubeVirt's."""
 
 _MANY_BUDGETS = "more than one PodDisruptionBudget"
-"""What the API server says of a pod that it can never evict (pkg/registry/core/pod/storage)."""
+"""The reply for a pod that can never be evicted (pkg/registry/core/pod/storage)."""
 
 _OTHER_UID = "UID in precondition"
-"""What it says of a pod that has taken the place of another (apiserver/pkg/storage/errors.go)."""
+"""The reply for a new pod with the name of the old one (apiserver/pkg/storage/errors.go)."""
 
 
 class Reply(Enum):
     """The API server's answer to an eviction request."""
 
     ACCEPTED = auto()
-    """The pod ends."""
+    """The pod is being deleted."""
 
     IN_BACKGROUND = auto()
-    """A webhook will move it by its own means."""
+    """A webhook will move the pod by other means."""
 
     GONE = auto()
-    """There is no such pod, or another one has its name."""
+    """The pod does not exist, or another pod has its name."""
 
     BLOCKED = auto()
-    """Its PodDisruptionBudget does not allow it now."""
+    """The pod's PodDisruptionBudget does not allow the eviction now."""
 
     REFUSED = auto()
-    """It will not be allowed."""
+    """The eviction will never be allowed."""
 
     OVERTAKEN = auto()
-    """Somebody wrote the pod meanwhile, so that nothing was decided."""
+    """Another client changed the pod concurrently, so the eviction was not decided."""
 
     UNSURE = auto()
-    """No answer: it may have been carried out."""
+    """There was no answer: the eviction may have been carried out."""
 
 
 class Eviction(NamedTuple):
-    """A request to evict a pod: where it goes, and what it says."""
+    """A request to evict a pod: path and body."""
 
     path: str
     body: dict[str, object]
@@ -56,9 +56,10 @@ class Eviction(NamedTuple):
 def eviction(
     pod: PodName, uid: str, grace_period_s: int | None, annotations: Mapping[str, str]
 ) -> Eviction:
-    """Return the request to evict a pod, and no later one of its name.
+    """Return the request to evict a pod, but not a later pod of that name.
 
-    The annotations tell webhooks who asks and why. Without a grace period the pod's own counts.
+    The annotations show webhooks the origin and the reason. Without `grace_period_s` the pod's own
+    grace period applies.
     """
     options: dict[str, object] = {"preconditions": {"uid": uid}}
     if grace_period_s is not None:
@@ -77,7 +78,7 @@ def eviction(
 
 
 async def evict(client: ApiClient, request: Eviction) -> tuple[Reply, str]:
-    """Send a request once; return the reply, and what it says."""
+    """Send a request once; return the reply, and the error message."""
     try:
         await client.create(request.path, request.body)
     except ApiError as exc:

@@ -1,7 +1,7 @@
 """Single requests to the API server over connections that are kept open (docs/adr/0046).
 
-Each pod that is scheduled takes one, its Binding, and most of what it cost was not the request but
-what a client for any server does for it. Each request is counted.
+The scheduling of each pod sends one, its Binding. Most of its cost was not the request but the
+overhead of a general-purpose client. Each request is counted.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from reserver.errors import ApiError
 from reserver.k8s.credentials import Credentials
 
 ERROR = "<error>"
-"""The code of a request without an answer, as client-go has it."""
+"""The code of a request without an answer, as in client-go."""
 
 
 class RequestCounts:
-    """Requests of one client.
+    """Number and waits of the requests of one client.
 
     Attributes:
-        by_code: how many there were, by method and status code.
-        waited_s: how long they waited for a connection, in seconds.
+        by_code: number of requests, by method and status code.
+        waited_s: total wait for a free connection, in seconds.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class RequestCounts:
         self.by_code[method, str(status or ERROR)] += 1
 
     def trace(self) -> aiohttp.TraceConfig:
-        """Return what measures the waits of a session of aiohttp."""
+        """Return a trace that measures the waits of an aiohttp session."""
 
         async def begin(_: aiohttp.ClientSession, context: SimpleNamespace, __: Any) -> None:  # noqa: ANN401 - it is empty
             context.since = time.monotonic()
@@ -58,32 +58,32 @@ class RequestCounts:
         return trace
 
 
-def measured(every: Iterable[RequestCounts]) -> Iterator[Metric]:
-    """Yield the sums of some clients."""
-    told = "Requests to the API server, by HTTP method and status code; 429 is throttled."
-    requests = CounterMetricFamily("reserver_client_requests", told, labels=("method", "code"))
-    totals = sum((each.by_code for each in every), Tally[tuple[str, str]]())
+def measured(clients: Iterable[RequestCounts]) -> Iterator[Metric]:
+    """Yield the metrics of the given clients, summed."""
+    help_text = "Requests to the API server, by HTTP method and status code; 429 is throttled."
+    requests = CounterMetricFamily("reserver_client_requests", help_text, labels=("method", "code"))
+    totals = sum((each.by_code for each in clients), Tally[tuple[str, str]]())
     for labels, count in totals.items():
         requests.add_metric(labels, count)
     yield requests
-    waited = sum(each.waited_s for each in every)
-    told = "Seconds that requests to the API server waited for one of the connections."
-    yield CounterMetricFamily("reserver_client_wait_seconds", told, value=waited)
+    waited = sum(each.waited_s for each in clients)
+    help_text = "Seconds that requests to the API server waited for one of the connections."
+    yield CounterMetricFamily("reserver_client_wait_seconds", help_text, value=waited)
 
 
 _CONNECT_S = 5.0
-"""How long a connection may take to open, in seconds."""
+"""Seconds in which a connection must open."""
 
 _FINAL = 200
-"""The first status that is not followed by another one."""
+"""The lowest status of a final answer."""
 
 
 class Answered(NamedTuple):
     """An answer of the API server.
 
     Attributes:
-        status: of HTTP.
-        body: all of it.
+        status: HTTP status.
+        body: the whole body.
     """
 
     status: int
@@ -94,17 +94,17 @@ class Exchange:
     """Connections to one API server, each for one request at a time."""
 
     def __init__(self, credentials: Credentials, most: int, counts: RequestCounts) -> None:
-        """Open so many connections at most, when they are needed."""
+        """Open at most `most` connections, each when it is needed."""
         self._counts = counts
         self._credentials = credentials
         url = urlsplit(credentials.server)
         self._address = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         self._host, self._root = url.netloc, url.path
         self._room = asyncio.Semaphore(most)
-        self._idle: list[_Line] = []
+        self._idle: list[_Connection] = []
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         for line in tuple(self._idle):
             line.close()
 
@@ -114,7 +114,7 @@ class Exchange:
         """Send a request, and return its answer.
 
         Raises:
-            ApiError: the answer broke off; whether it was carried out is unknown.
+            ApiError: the connection broke; the request may have been carried out.
             OSError: the API server cannot be reached.
         """
         lines = [f"{method} {self._root}{path} HTTP/1.1", f"Host: {self._host}"]
@@ -136,7 +136,7 @@ class Exchange:
             try:
                 answered = await line.ask(raw)
             except BaseException:
-                line.close()  # An answer that nobody waits for would be the next one's.
+                line.close()  # Else its late answer would be read as that of the next request.
                 raise
             if line.is_open:
                 self._idle.append(line)
@@ -145,12 +145,12 @@ class Exchange:
             self._counts.count(method, status)
         return answered
 
-    async def _connected(self) -> _Line:
+    async def _connected(self) -> _Connection:
         tls = self._credentials.tls
         host, port = self._address
         async with asyncio.timeout(_CONNECT_S):
             transport, line = await asyncio.get_running_loop().create_connection(
-                lambda: _Line(self._lost),
+                lambda: _Connection(self._lost),
                 host,
                 port,
                 ssl=tls,
@@ -159,15 +159,15 @@ class Exchange:
         notice_loss(transport.get_extra_info("socket"))
         return line
 
-    def _lost(self, line: _Line) -> None:
+    def _lost(self, line: _Connection) -> None:
         if line in self._idle:
             self._idle.remove(line)
 
 
-class _Line(asyncio.Protocol):
+class _Connection(asyncio.Protocol):
     """One connection; httptools (llhttp) calls its `on_` methods."""
 
-    def __init__(self, lost: Callable[[_Line], None]) -> None:
+    def __init__(self, lost: Callable[[_Connection], None]) -> None:
         self._lost = lost
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
@@ -198,11 +198,11 @@ class _Line(asyncio.Protocol):
         self._wire = None
         self._break_off()
         self._lost(self)
-        del self._parser  # It refers to this.
+        del self._parser  # It refers back to this object.
 
     def data_received(self, data: bytes) -> None:
         if self._answer is None:
-            self.close()  # Nobody has asked.
+            self.close()  # No request is in flight.
             return
         try:
             self._parser.feed_data(data)
@@ -230,13 +230,13 @@ class _Line(asyncio.Protocol):
             answer.set_exception(ApiError(0, "Unreachable", problem))
 
 
-def notice_loss(made: socket.socket) -> None:
-    """Have a socket notice within 11 seconds that its peer's machine is gone.
+def notice_loss(sock: socket.socket) -> None:
+    """Make a socket detect within 11 seconds that its peer's machine is gone.
 
-    With that machine a kube-scheduler may have gone, and the one that takes over 15 seconds later
-    decides on what this process knows by then (docs/adr/0013).
+    A kube-scheduler may be gone with that machine, and its successor, which takes over 15 seconds
+    later, depends on this process's caches of that time (docs/adr/0013).
     """
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, seconds in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):  # Not on every system.
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+        if hasattr(socket, option):  # Not all systems have these options.
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)

@@ -1,7 +1,7 @@
 """Kubeconfigs, as the kubernetes package reads them; read again when their files change.
 
-A service account that was made again gives its old token no rights, ever: whoever replaces the file
-of the token, or the kubeconfig, need not restart Reserver.
+A recreated service account never gives its old token any rights: after replacing the token file or
+the kubeconfig no restart of Reserver is needed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from reserver.k8s.credentials import Credentials, lenient
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 2.0
-"""How often the files are looked at, in seconds."""
+"""Seconds between two checks of the files."""
 
 _RENEWAL_S = 60
-"""How often a credential that expires is looked at, in seconds."""
+"""Seconds between two checks of a credential that expires."""
 
 _FILES = ("tokenFile", "client-certificate", "client-key")
-"""Fields of a user that name files, for which a field with the content may stand."""
+"""Fields of a user that name files; each has an alternative field with the content."""
 
 _Stamps = dict[Path, tuple[int, int, int]]
 
@@ -40,13 +40,13 @@ class Kubeconfig:
     """A kubeconfig, with the credentials of one of its contexts."""
 
     def __init__(self, path: str, context: str) -> None:
-        """Name the file, or several as $KUBECONFIG does; the context, or "" for the current one."""
+        """Set the file, or several as in $KUBECONFIG; context "" is the current context."""
         self._path = path
         self._context = context
         self._stamps: _Stamps = {}
 
     async def credentials(self) -> Credentials:
-        """Return the credentials as they are now.
+        """Return the current credentials.
 
         Raises:
             ConfigurationError: they cannot be read.
@@ -73,11 +73,11 @@ class Kubeconfig:
         return found
 
     async def _renew(self) -> None:
-        """Keep the credentials as the files and the plugin have them, until cancelled."""
+        """Follow the files and the exec plugin until cancelled."""
         while True:
             refreshing = asyncio.create_task(self._refresh())
             try:
-                while self._look() == self._stamps:  # noqa: ASYNC110 - nobody tells of files
+                while self._stat() == self._stamps:  # noqa: ASYNC110 - files raise no events
                     await asyncio.sleep(LOOK_EVERY_S)
             finally:
                 refreshing.cancel()
@@ -88,7 +88,7 @@ class Kubeconfig:
 
     async def _refresh(self) -> None:
         refresh = kubernetes_config.kube_config.refresh_token
-        if self._loader._user is not None:  # noqa: SLF001 - which `refresh` takes for granted
+        if self._loader._user is not None:  # noqa: SLF001 - `refresh` does not check this
             await refresh(self._loader, self._configuration, _RENEWAL_S)
 
     async def _replace(self) -> None:
@@ -101,8 +101,8 @@ class Kubeconfig:
         log.info("credentials read again", source=self._source)
 
     async def _load(self) -> None:
-        """Read the files; the former credentials stay if they cannot be read."""
-        self._stamps = self._look()
+        """Read the files; if that fails, the older credentials stay."""
+        self._stamps = self._stat()
         configuration = Configuration()
         try:
             _check_readable(self._path)
@@ -114,21 +114,21 @@ class Kubeconfig:
             )
             _tls(configuration)
         except (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError) as exc:
-            said = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
-            problem = " ".join(said.split()) or type(exc).__name__
+            message = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+            problem = " ".join(message.split()) or type(exc).__name__
             remedy = "set KUBECONFIG, or give --kubeconfig"
             if self._context and f"name {self._context} in " in problem:
                 problem = f"it has no context {self._context!r}"
                 remedy = "give another --context"
             raise ConfigurationError(f"{self._source} cannot be used: {problem}; {remedy}") from exc
         except (TypeError, AttributeError, KeyError) as exc:
-            # What the kubernetes package raises for YAML that is not a kubeconfig.
+            # The kubernetes package raises these for YAML that is not a kubeconfig.
             problem = "it is not a kubeconfig; set KUBECONFIG, or give --kubeconfig"
             raise ConfigurationError(f"{self._source} cannot be used: {problem}") from exc
         self._configuration = configuration
-        self._stamps = self._look() | self._stamps  # A file may have been written meanwhile.
+        self._stamps = self._stat() | self._stamps  # A file may have changed during the read.
 
-    def _look(self) -> _Stamps:
+    def _stat(self) -> _Stamps:
         found = {}
         for path in self._files():
             with suppress(OSError):
@@ -166,7 +166,7 @@ def _tls(configuration: Any) -> ssl.SSLContext | None:  # noqa: ANN401 - the kub
 
 
 def _equip(context: ssl.SSLContext, configuration: Any) -> None:  # noqa: ANN401 - as above
-    """Have new connections show the client certificate, and accept the CA."""
+    """Make new connections present the client certificate, and accept the CA."""
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
     if configuration.ssl_ca_cert:

@@ -1,7 +1,7 @@
-"""The Lease that lets one of several Reservers answer, and the others stand by.
+"""The Lease by which one of several replicas of Reserver leads, and the others stand by.
 
-The library's own implementation (kubernetes.aio.leaderelection) was not sound enough to decide who
-may bind: docs/adr/0007-a-standby-that-starts-cold.md.
+The library's own implementation (kubernetes.aio.leaderelection) was not reliable enough to decide
+which replica may bind: docs/adr/0007-a-standby-that-starts-cold.md.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ log = structlog.get_logger(__name__)
 
 
 class Timing(NamedTuple):
-    """How long a lease lasts, and how often it is renewed.
+    """Duration and renewal of a lease.
 
     Attributes:
-        duration_s: how long a lease that is not renewed keeps others out, in seconds.
-        renew_deadline_s: how long a leader goes on that cannot renew it: less than it lasts.
-        retry_s: seconds between two looks at the lease.
+        duration_s: seconds after the last renewal in which no other replica may take the lease.
+        renew_deadline_s: seconds after which a leader that cannot renew it stops: less than that.
+        retry_s: seconds between two attempts.
     """
 
     duration_s: int
@@ -39,11 +39,11 @@ class Timing(NamedTuple):
 
 
 BESIDE_SCHEDULER = Timing(15, 10.0, 2.0)
-"""As kube-scheduler has it."""
+"""The values of kube-scheduler."""
 
 
 class LeaseSpec(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """Who holds the lease, and since when."""
+    """The holder of a lease, with the times of its tenure."""
 
     holder_identity: str | None = None
     lease_duration_seconds: Int32 | None = None
@@ -60,17 +60,17 @@ class LeaseObject(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def holder(self) -> str:
-        """Who holds it; empty if nobody does."""
+        """Identity of the holder; empty without one."""
         return self.spec.holder_identity or ""
 
     @property
     def duration_s(self) -> int:
-        """How long it keeps others out after its last renewal, in seconds."""
+        """Seconds after the last renewal in which no other replica may take the lease."""
         return self.spec.lease_duration_seconds or 0
 
 
 def held_by(before: LeaseObject, identity: str, now: float, duration_s: int) -> LeaseSpec:
-    """Return what to write so that `identity` holds a lease from `now` (unix seconds) on."""
+    """Return the spec by which `identity` holds a lease from `now` (unix seconds) on."""
     moment, is_new = show_micro(now), before.holder != identity
     transitions = before.spec.lease_transitions or 0
     return LeaseSpec(
@@ -83,14 +83,14 @@ def held_by(before: LeaseObject, identity: str, now: float, duration_s: int) -> 
 
 
 def released(before: LeaseObject, now: float) -> LeaseSpec:
-    """Return what to write to release a lease, so that a standby need not wait for its end."""
+    """Return the spec that releases a lease, so that a standby need not wait for its end."""
     return msgspec.structs.replace(
         before.spec, holder_identity="", lease_duration_seconds=1, renew_time=show_micro(now)
     )
 
 
 def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[str, object]:
-    """Return the object to create or, if `version` is its resourceVersion, to replace."""
+    """Return the Lease to create or, with `version` as resourceVersion, to replace."""
     metadata = {"name": name, "namespace": namespace}
     if version:
         metadata["resourceVersion"] = version
@@ -103,10 +103,10 @@ def manifest(name: str, namespace: str, version: str, spec: LeaseSpec) -> dict[s
 
 
 class Lease:
-    """A Lease of coordination.k8s.io that one process of several holds.
+    """A Lease of coordination.k8s.io that one of several replicas holds.
 
     Attributes:
-        identity: what this process is called in it.
+        identity: identity of this process in the Lease.
     """
 
     def __init__(
@@ -118,9 +118,10 @@ class Lease:
         elapsed: Callable[[], float],
         timing: Timing = BESIDE_SCHEDULER,
     ) -> None:
-        """Take part in the election, under a name that no other process has.
+        """Take part in the election, under an identity that no other process has.
 
-        People read `wall`; no jump of the clock disturbs `elapsed`, and no pause stops it.
+        `wall` returns unix seconds for display; `elapsed` returns seconds that jumps of the clock
+        do not change and suspensions do not stop.
         """
         self._client = client
         self._namespace, self._name = name
@@ -144,12 +145,12 @@ class Lease:
 
     @property
     def is_led_by_another(self) -> bool:
-        """Whether another process holds the lease, by what the API server says now."""
+        """Whether another process holds the lease, by the last answer of the API server."""
         is_other = self._seen.holder not in {"", self.identity}
         return is_other and not self.is_held and not self._complaint
 
     def obstacle(self) -> str:
-        """Return why this process may not answer; empty if it may."""
+        """Return the reason why this process may not act; empty if it may."""
         if self.is_held:
             return ""
         if self._complaint:
@@ -160,7 +161,7 @@ class Lease:
 
     async def acquire(self) -> None:
         """Return once this process holds the lease."""
-        while not await self._try():  # noqa: ASYNC110 - another process lets go of it
+        while not await self._try():  # noqa: ASYNC110 - another process releases it
             await asyncio.sleep(self._timing.retry_s)
         log.info("leading", lease=self._name, identity=self.identity)
 
@@ -168,8 +169,8 @@ class Lease:
         """Renew the lease until cancelled.
 
         Raises:
-            LeadershipLost: it could not be renewed in time, or somebody else holds it.
-            WentBack: it is as it was long ago; called again, this keeps it.
+            LeadershipLost: it could not be renewed in time, or another process holds it.
+            WentBack: its resourceVersion went back; a later call of this method can renew it.
         """
         while True:
             await asyncio.sleep(self._timing.retry_s)
@@ -179,7 +180,7 @@ class Lease:
                 await asyncio.sleep(self._timing.retry_s / 4)
 
     async def release(self) -> None:
-        """Let go of the lease, so that a standby need not wait for its end; best effort."""
+        """Release the lease, so that a standby need not wait for its end; best effort."""
         if self.is_held:
             self._renewed_at = None
             try:
@@ -188,10 +189,10 @@ class Lease:
                 log.warning("lease could not be released", why=str(exc))
 
     async def _try(self) -> bool:
-        """Take or renew the lease; return whether that was done.
+        """Take or renew the lease; return whether that succeeded.
 
-        Its duration counts from before the request, because that is the latest moment at which it
-        can be certain that nobody took it for older.
+        The tenure counts from before the request: other replicas count from the stored renewal,
+        which is later, so the lease ends here first.
         """
         began = self._elapsed()
         try:
@@ -215,19 +216,19 @@ class Lease:
         return False
 
     async def _lost_race(self) -> bool:
-        """Read who was faster. It may be this process, by a request that had no answer."""
+        """Read the new holder. It may be this process, by an earlier request without an answer."""
         try:
-            await self._look()
+            await self._read()
         except (ApiError, InvalidInput) as exc:
             self._complain(str(exc))
         return False
 
     async def _is_free(self) -> bool:
-        await self._look()
+        await self._read()
         is_over = self._elapsed() - self._seen_at >= self._seen.duration_s
         return self._seen.holder in {"", self.identity} or is_over
 
-    async def _look(self) -> None:
+    async def _read(self) -> None:
         try:
             raw = await self._client.get(f"{self._collection}/{self._name}")
         except ApiError as exc:
@@ -253,6 +254,6 @@ class Lease:
         self._seen, self._seen_at = decode(LeaseObject, raw), self._elapsed()
 
     def _complain(self, why: str) -> None:
-        if why != self._complaint:  # One line for one fault, however often it is retried.
+        if why != self._complaint:  # One line for each new reason, not for each attempt.
             log.warning("lease cannot be written, retrying", lease=self._name, why=why)
         self._complaint = why

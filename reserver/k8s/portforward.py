@@ -1,8 +1,8 @@
 """A connection to a port of a pod through the API server, as `kubectl port-forward` makes it.
 
-A WebSocket carries one connection: channel 0 is its data, channel 1 says why it failed, and each
+A WebSocket carries one connection: channel 0 has its data, channel 1 an error message, and each
 begins with the port (cri-streaming, pkg/streaming/portforward/websocket.go). The kubernetes
-package's own port-forward is synchronous, keeps a thread for each, and takes no proxy.
+package's own port-forward is synchronous, uses a thread for each connection, and supports no proxy.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _CHUNK = 64 * 1024
 
 
 class Tunnel:
-    """A socket whose connections end at a port of a pod, even one on its loopback interface.
+    """A socket whose connections end at a port of a pod, even a port on its loopback interface.
 
     Attributes:
-        folder: of the socket.
-        address: of the socket, as gRPC takes it. No other user of this machine can reach it.
-        target: where the last connection was to end.
-        problem: why it could not be made; empty if it could.
+        folder: folder of the socket.
+        address: address of the socket for gRPC. No other user of this machine can reach it.
+        target: pod and port of the last connection.
+        problem: error of the last connection; empty if it succeeded.
     """
 
     def __init__(self, client: ApiClient, find: Callable[[], Awaitable[ServingPod]]) -> None:
-        """Prepare a tunnel; `find` returns the pod for each connection, which may change."""
+        """Prepare a tunnel; `find` returns the pod for each new connection."""
         self._client = client
         self._find = find
         self._spare: aiohttp.ClientWebSocketResponse | None = None
@@ -50,9 +50,9 @@ class Tunnel:
 
         Raises:
             NotReady: there is no pod to connect to.
-            ApiError: the API server does not forward to it.
+            ApiError: the API server refuses to forward to the pod.
         """
-        # The first connection is made beforehand: a refusal is told at once, and by its name.
+        # The first connection is made in advance, to report a refusal at once with its reason.
         self._spare = await self._dial()
         with tempfile.TemporaryDirectory(prefix="reserver-") as folder:
             self.folder, path = folder, Path(folder) / "pod"
@@ -73,7 +73,7 @@ class Tunnel:
         return await self._client.web_socket(path, {"ports": str(pod.port)}, _PROTOCOL)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection until either side ends it."""
+        """Forward one connection until either side ends it."""
         spare, self._spare = self._spare, None
         try:
             async with spare or await self._dial() as socket:
@@ -87,20 +87,20 @@ class Tunnel:
         except (ApiError, NotReady) as exc:
             self.problem = str(exc)
         except (OSError, aiohttp.ClientError):
-            pass  # Whoever called has gone: there is nobody to tell.
+            pass  # The caller has disconnected, so no error can be reported.
         finally:
             writer.close()
 
     async def _receive(
         self, socket: aiohttp.ClientWebSocketResponse, writer: asyncio.StreamWriter
     ) -> None:
-        begun = set()
+        opened = set()
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
                 continue
             channel, data = message.data[0], message.data[1:]
-            if channel not in begun:
-                begun.add(channel)
+            if channel not in opened:
+                opened.add(channel)
                 data = data[_PORT_BYTES:]
             if channel == _ERROR and data:
                 self.problem = data.decode(errors="replace")

@@ -1,6 +1,6 @@
-"""Tokens and rights, reviewed by the API server; its answers are cached for a short while.
+"""Tokens and rights, reviewed by the API server; the answers are cached for a short time.
 
-Anybody can send unknown tokens: how many are reviewed is bounded.
+Any client can send unknown tokens, so the number of reviews is bounded.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from reserver.k8s.objects.reviews import (
 )
 
 MOST_FAILURES = 50
-"""How many calls with an unknown token may come from one peer..."""
+"""Most calls with an unknown token from one peer..."""
 
 WINDOW_S = 10.0
-"""...until none came for this long, in seconds; refused calls do not count."""
+"""...until this many seconds pass without such a call; refused calls do not count."""
 
 MOST_PENDING = 100
-"""How many unknown tokens are asked about at once, from all peers together; each has its part."""
+"""Most reviews of unknown tokens in flight from all peers, each peer with its share."""
 
 _PEERS = 4096
 
 
 class ReviewLimits:
-    """Counts of reviews of unknown tokens, by peer and in all."""
+    """Counts of unknown tokens, by peer, and of their reviews in flight."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin with none; `clock` gives seconds."""
+        """Begin without counts; `clock` returns seconds."""
         self._failures: TTLCache[str, int] = TTLCache(_PEERS, WINDOW_S, clock)
         self._pending = FairCount(MOST_PENDING)
 
     @contextmanager
     def asking(self, peer: str) -> Iterator[None]:
-        """Count a token as unknown, from before it is asked about; `known` takes that back.
+        """Count a token as unknown during its review; `known` removes the count afterwards.
 
         Raises:
-            TooMany: that would be one too many.
+            TooMany: the peer, or all peers together, exceed the limits.
         """
         if not self._pending.has_room(peer):
             raise TooMany("too many unknown tokens are being asked about; try again")
@@ -64,10 +64,10 @@ class ReviewLimits:
             self._pending.add(peer, -1)
 
     def failed(self, peer: str) -> None:
-        """Count a call of an unknown caller.
+        """Count a call with an unknown token.
 
         Raises:
-            TooMany: that is one too many.
+            TooMany: the peer exceeds `MOST_FAILURES`.
         """
         failures = self._failures.get(peer, 0)
         if failures >= MOST_FAILURES:
@@ -76,7 +76,7 @@ class ReviewLimits:
         self._failures[peer] = failures + 1
 
     def known(self, peer: str) -> None:
-        """Take back the count of a token: it is known, or that cannot be told."""
+        """Remove the count of a token that is valid, or whose review failed."""
         failures = self._failures.get(peer, 0)
         if failures > 1:
             self._failures[peer] = failures - 1
@@ -85,7 +85,7 @@ class ReviewLimits:
 
 
 BELIEVED_S = 10.0
-"""How long a verdict is cached, in seconds: a revoked right serves as long."""
+"""Seconds for which a verdict is cached: a revoked right is still accepted for so long."""
 
 _REMEMBERED = 4_096
 _PROVEN = 10_000
@@ -100,8 +100,8 @@ T = TypeVar("T")
 class Reviewer:
     """Asks the API server with TokenReviews and SubjectAccessReviews.
 
-    Equal questions share one request. Tokens that were somebody's before are asked about whatever
-    others send; of unknown ones only so many (`ReviewLimits`).
+    Concurrent equal questions share one request. Tokens that were valid before are reviewed without
+    limits; reviews of unknown tokens are bounded (`ReviewLimits`).
     """
 
     def __init__(
@@ -111,10 +111,10 @@ class Reviewer:
         clock: Callable[[], float],
         audiences: tuple[str, ...] = (),
     ) -> None:
-        """Review rights in the namespace of the labelled stores; `clock` gives seconds.
+        """Review rights in the namespace of the labelled stores; `clock` returns seconds.
 
-        Nobody else should need the connections of the client. Without `audiences` tokens have to
-        be for the API server itself.
+        The client should have no other user. Without `audiences` tokens must be for the API server
+        itself.
         """
         self._client = client
         self._namespace = namespace
@@ -129,17 +129,17 @@ class Reviewer:
         self._asked: dict[Hashable, asyncio.Future[Any]] = {}
 
     async def authenticate(self, token: str, peer: str) -> User | None:
-        """Return whose token it is, None if nobody's.
+        """Return the user of a token, None if it is not valid.
 
         Args:
-            token: empty if there is none.
-            peer: where the call comes from.
+            token: the bearer token; empty without one.
+            peer: IP address of the caller.
 
         Raises:
-            ApiError: the API server does not say.
-            TooMany: it is not asked, because too many unknown tokens come from there.
+            ApiError: the API server did not review it.
+            TooMany: it was not reviewed, because the peer sends too many unknown tokens.
         """
-        key = hashlib.sha256(token.encode()).digest()  # No token is kept.
+        key = hashlib.sha256(token.encode()).digest()  # Tokens are not kept.
         if key in self._users:
             return self._users[key]
         if not token or len(token) > _MOST_TOKEN or key in self._nobodys:
@@ -148,12 +148,12 @@ class Reviewer:
         return await self._once(key, lambda: self._review(key, token, peer))
 
     async def _review(self, key: bytes, token: str, peer: str) -> User | None:
-        is_stranger = key not in self._proven
-        with self._limits.asking(peer) if is_stranger else nullcontext():
+        is_unproven = key not in self._proven
+        with self._limits.asking(peer) if is_unproven else nullcontext():
             try:
                 status = await self._ask(_TOKENS, token_review(token, self._audiences))
             except ApiError:
-                if is_stranger:
+                if is_unproven:
                     self._limits.known(peer)
                 raise
         owner = status.owner(self._audiences)
@@ -161,7 +161,7 @@ class Reviewer:
             self._nobodys[key] = None
             self._proven.pop(key, None)
             return None
-        if is_stranger:
+        if is_unproven:
             self._limits.known(peer)
         self._users[key] = owner
         self._proven[key] = None
@@ -171,36 +171,37 @@ class Reviewer:
         """Return whether a user may do something to a resource of our group.
 
         Args:
-            verb: what, in the words of RBAC.
+            user: the user.
+            verb: a verb of RBAC.
             resource: ``resource`` or ``resource/subresource``.
-            name: which one; empty for any. ``NAMESPACE/NAME`` is an object of that namespace, and
-                all else is of Reserver's own.
+            name: name of the object; empty for all. ``NAMESPACE/NAME`` is an object of that
+                namespace; without a slash the object is in Reserver's own namespace.
 
         Raises:
-            ApiError: the API server does not say.
+            ApiError: the API server did not answer the review.
         """
         key = (user, verb, resource, name[:_MOST_NAME])
         if key in self._verdicts:
             return self._verdicts[key]
-        return await self._once(key, lambda: self._judge(*key))
+        return await self._once(key, lambda: self._review_right(*key))
 
     async def may_get(self, user: User, path: str) -> bool:
         """Return whether a user may get a path that is not a resource, such as ``/metrics``.
 
         Raises:
-            ApiError: the API server does not say.
+            ApiError: the API server did not answer the review.
         """
         key = (user, "get", path[:_MOST_NAME], "")
         if key in self._verdicts:
             return self._verdicts[key]
-        return await self._once(key, lambda: self._judge_path(user, path[:_MOST_NAME]))
+        return await self._once(key, lambda: self._review_path(user, path[:_MOST_NAME]))
 
-    async def _judge_path(self, user: User, path: str) -> bool:
+    async def _review_path(self, user: User, path: str) -> bool:
         allowed = (await self._ask(_RIGHTS, path_review(user, path))).allowed
         self._verdicts[user, "get", path, ""] = allowed
         return allowed
 
-    async def _judge(self, user: User, verb: str, resource: str, name: str) -> bool:
+    async def _review_right(self, user: User, verb: str, resource: str, name: str) -> bool:
         namespace, own_name = self._namespace, name
         if name.count("/") == 1:
             namespace, own_name = name.split("/")
@@ -210,7 +211,7 @@ class Reviewer:
         return allowed
 
     async def _once(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the answer to a question; callers that ask the same share one request.
+        """Return the answer to a question; concurrent equal questions share one request.
 
         The request goes on if the first caller no longer waits for it.
         """
@@ -223,7 +224,7 @@ class Reviewer:
     def _answered(self, key: Hashable, asked: asyncio.Future[Any]) -> None:
         del self._asked[key]
         if not asked.cancelled():
-            asked.exception()  # Those who wait get it, if anybody does.
+            asked.exception()  # Marks the exception as read, as perhaps no caller waits any more.
 
     async def _ask(self, path: str, body: object) -> ReviewStatus:
         return decode(Review, await self._client.create(path, body)).status

@@ -1,4 +1,4 @@
-"""Finds the pod where Reserver is ready."""
+"""Finds the pod in which Reserver is ready."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode
 
 LABEL = "app.kubernetes.io/name=reserver"
-"""Of the pods that the manifests make."""
+"""Label of the pods of the manifests."""
 
 STATIC_NAMESPACE = "kube-system"
-"""Where the static pods of the control plane are."""
+"""Namespace of the static pods of the control plane."""
 
 SERVING = "reserver.io/serving"
-"""Label of the pod that answers, where others stand by (`reserver.process.leadership`)."""
+"""Label of the leader's pod, next to standbys (`reserver.process.leadership`)."""
 
 COMPONENT = "app.kubernetes.io/component=extender"
-"""Label of the pods of which one answers."""
+"""Label of the pods of which one leads."""
 
 GRPC_PORT = 9443
-"""Where the manifests have it listen; a container port named ``grpc`` says otherwise."""
+"""gRPC port in the manifests; a container port named ``grpc`` takes precedence."""
 
 _PORT_NAME = "grpc"
 
 
 class ServingPod(NamedTuple):
-    """A pod that answers.
+    """A pod that serves.
 
     Attributes:
-        name: as ``NAMESPACE/NAME``.
-        port: of its gRPC API.
+        name: ``NAMESPACE/NAME``.
+        port: port of its gRPC API.
     """
 
     name: str
@@ -96,14 +96,14 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
-    """Return a pod of a namespace where reserver is ready; of several, the first by name.
+    """Return a pod of a namespace in which Reserver is ready; of several, the first by name.
 
-    Of a Deployment with a standby, the leader has a label. Where the namespace has no such pod,
-    Reserver may be in the static pods of kube-scheduler.
+    In a Deployment with a standby only the leader has the label `SERVING`. If the namespace has no
+    Reserver pod, the static pods of kube-scheduler are searched.
 
     Raises:
-        NotReady: there is none.
-        ApiError: the API server does not say.
+        NotReady: no pod is ready.
+        ApiError: the API server did not list the pods.
     """
     pods = await _pods(client, namespace)
     if not pods and (static := await _static_pods(client)):
@@ -121,10 +121,10 @@ async def serving_pod(client: ApiClient, namespace: str) -> ServingPod:
 
 
 async def others_are_ready(client: ApiClient, namespace: str, own: str) -> bool:
-    """Return whether a pod beside one is ready to lead, or there is none beside it.
+    """Return whether another replica is ready to lead, or no other replica exists.
 
     Raises:
-        ApiError: the API server does not say.
+        ApiError: the API server did not list the pods.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
     found = decode(_Pods, await client.get(path, {"labelSelector": COMPONENT})).items
@@ -138,7 +138,7 @@ async def _pods(client: ApiClient, namespace: str) -> list[_Pod]:
 
 
 async def _static_pods(client: ApiClient) -> list[_Pod]:
-    """Return those that a caller may see: most callers may see none of that namespace."""
+    """Return the pods in `STATIC_NAMESPACE`; none for callers without rights, which are most."""
     try:
         return await _pods(client, STATIC_NAMESPACE)
     except ApiError as exc:

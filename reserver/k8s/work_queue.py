@@ -1,4 +1,4 @@
-"""The work queue: works on keys (`work_keys`), bounded in how many at once or for how long."""
+"""The work queue: works on keys (`work_keys`), bounded by parallel groups or by share of time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from reserver.k8s.work_keys import K, Keys
 T = TypeVar("T")
 
 LATER = Backoff(1.0, 30.0)
-"""How long a key waits that has failed, unless somebody knows better."""
+"""Default back-off of a key that has failed, in seconds."""
 
 AWAY = Backoff(0.2, 5.0)
-"""How long the queue pauses when the API server is down."""
+"""Pauses of the queue while the API server is down, in seconds."""
 
 
 class Timer(Protocol):
     """A callback that is due later."""
 
     def cancel(self) -> None:
-        """Do not do it."""
+        """Cancel the callback."""
 
 
 class Time(Protocol):
-    """The part of an event loop that the queue needs."""
+    """The part of an event loop that the queue uses."""
 
     def time(self) -> float:
         """Return seconds."""
@@ -41,10 +41,10 @@ class Time(Protocol):
 
 
 class WorkQueue(Generic[K]):
-    """Works on keys, with a bound on how many at once or on the share of time.
+    """Works on keys, with a bound on parallel groups or on the share of time.
 
     Attributes:
-        name: of who works, for the log and for metrics.
+        name: name of the queue, for the log and for metrics.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class WorkQueue(Generic[K]):
         group: Callable[[K], Hashable] = lambda key: key,
         time: Time | None = None,
     ) -> None:
-        """Begin empty; keys of one group are given together, and to one at a time.
+        """Begin empty; keys of one group are given together, and to one worker at a time.
 
-        Without `time` that of the event loop passes.
+        Without `time` the queue uses the event loop's clock.
         """
         self.name = name
         self._time = time
@@ -67,64 +67,65 @@ class WorkQueue(Generic[K]):
 
     @property
     def depth(self) -> int:
-        """How many groups of keys are worked on, or wait only for their turn."""
+        """Number of groups that are worked on, or ready for work."""
         return self._keys.depth
 
     def add(self, key: K, after_s: float = 0.0) -> None:
-        """Add a key, due in at most so many seconds; returns at once."""
+        """Add a key, due in at most `after_s` seconds; returns at once."""
         self._keys.add(key, self._now + after_s if after_s > 0 else -inf)
         self._changed.set()
 
     def discard(self, key: K) -> None:
-        """Remove a key, and forget its failures."""
+        """Remove a key and its failures."""
         self._keys.discard(key)
 
     def is_delayed(self, key: K) -> bool:
-        """Return whether a key waits for a moment, and not for its turn only."""
+        """Return whether a key waits for a moment, and is not ready."""
         return self._keys.is_delayed(key)
 
     def take_all(self, most: int | None = None) -> list[K]:
-        """Return all keys that are due, of so many groups at most, for one pass."""
+        """Return the keys that are due, of at most `most` groups, for one pass."""
         return self._keys.take_all(self._now, most)
 
     def failed(
         self, key: K, error: ApiError | None = None, what: object = None, most_s: float = inf
     ) -> int:
-        """Add a key again after its back-off; return how often it has failed in a row.
+        """Add a key again after its back-off; return the failures in a row.
 
         Args:
-            error: why it failed. If the API server is down, that is no failure of the key.
-            what: what failed; for something else the back-off starts over.
-            most_s: how long to wait at most, in seconds.
+            key: the key.
+            error: the error. If the API server is down, its failures count, not those of the key.
+            what: the operation that failed; another one resets the back-off.
+            most_s: longest wait, in seconds.
         """
         self._changed.set()
         if error is None or not error.is_away:
             return self._keys.failed(key, what, self._now, most_s)
         self._keys.add(key)
-        if not self._keys.is_held(self._now):  # Else one who asked before has found out.
+        if not self._keys.is_held(self._now):  # Else an earlier request has held the keys already.
             self._keys.hold(self._now + self._away.failed())
         return self._away.failures
 
     def rests(self, key: K, what: object = None) -> bool:
-        """Return whether the same has failed, and may not be tried again yet."""
+        """Return whether `what` failed for a key, and may not be retried yet."""
         return self._keys.rests(key, what, self._now)
 
     def succeeded(self, key: K) -> None:
-        """Forget how often a key has failed."""
+        """Reset the failures of a key."""
         self._away.succeeded()
         self._keys.succeeded(key)
 
     async def run(self, work: Callable[[list[K]], Awaitable[None]], at_once: int = 1) -> None:
-        """Work on the keys until cancelled, on so many groups at once."""
+        """Work on the keys until cancelled, on at most `at_once` groups at a time."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 keys = await self._until(partial(self._take, at_once))
                 tasks.create_task(self._work(keys, work))
 
     async def passes(self, look: Callable[[Pacer], Awaitable[None]], least_s: float = 0.0) -> None:
-        """Make a pass whenever there are keys, for a quarter of the time at most.
+        """Make a pass whenever there are keys, for at most a quarter of the time.
 
-        A pass gives way by its pacer; after it comes a rest of `least_s` seconds at least.
+        A pass yields by its pacer; after it the queue rests for at least `least_s` seconds.
         """
         while True:
             await self._until(self._keys.has_some)
@@ -142,7 +143,7 @@ class WorkQueue(Generic[K]):
         return self._loop.time()
 
     def _take(self, at_once: int, now: float) -> list[K]:
-        """Return what may be worked on now; while the API server is away, one asks for all."""
+        """Return the keys of one group; while the API server is away, only one group at a time."""
         return self._keys.take(now, 1 if self._away.failures else at_once)
 
     async def _work(self, keys: list[K], work: Callable[[list[K]], Awaitable[None]]) -> None:
@@ -157,7 +158,7 @@ class WorkQueue(Generic[K]):
             self._changed.set()
 
     async def _until(self, look: Callable[[float], T]) -> T:
-        """Wait until there is something to be seen, and return it."""
+        """Wait until `look` returns a true value, and return the value."""
         while True:
             now = self._now
             if found := look(now):

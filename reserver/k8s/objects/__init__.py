@@ -1,1 +1,1 @@
-"""Objects of Kubernetes itself: bytes to values and back."""
+"""Kubernetes objects: decoded from JSON to values, and encoded."""

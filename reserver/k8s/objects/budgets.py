@@ -26,7 +26,7 @@ class BudgetObject(WireStruct, frozen=True):
     status: _BudgetStatus = _BudgetStatus()
 
     def value(self) -> Budget:
-        """Return the budget as decisions see it.
+        """Return the budget as a value for decisions.
 
         Raises:
             InvalidInput: its selector is malformed; the error carries the path.

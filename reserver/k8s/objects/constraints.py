@@ -27,7 +27,7 @@ from reserver.k8s.objects.selectors import LabelSelector, NodeSelector, label_se
 
 
 class NodeAffinity(WireStruct, frozen=True):
-    """What a pod demands of the labels of its node."""
+    """``spec.affinity.nodeAffinity`` of a pod."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[msgspec.Raw] | None = None
@@ -43,7 +43,7 @@ class PodAffinityTerm(WireStruct, frozen=True):
 
 
 class PodAffinity(WireStruct, frozen=True):
-    """What a pod demands of the pods near it."""
+    """``spec.affinity.podAffinity`` or ``podAntiAffinity`` of a pod."""
 
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
     preferred_during_scheduling_ignored_during_execution: list[msgspec.Raw] | None = None
@@ -64,7 +64,7 @@ class TolerationObject(WireStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: Int64 | None = None  # Matters only for pods that are already on a node.
+    toleration_seconds: Int64 | None = None  # Matters only for pods that are on a node already.
 
 
 class SpreadObject(WireStruct, frozen=True):
@@ -87,7 +87,7 @@ class _Port(WireStruct, frozen=True):
 
 
 class Demands(NamedTuple):
-    """The requirements of a pod, and whether it has preferences."""
+    """The constraints of a pod, and whether it has preferences."""
 
     constraints: Constraints
     has_preferences: bool
@@ -97,12 +97,12 @@ class WrittenDemands(NamedTuple):
     """The demands of a pod as JSON; an absent part is empty.
 
     Attributes:
-        namespace: of the pod, where it has an affinity; else empty.
+        namespace: namespace of the pod, if it has an affinity; else empty.
         selector: ``spec.nodeSelector``.
         affinity: ``spec.affinity``.
         tolerations: ``spec.tolerations``.
         spread: ``spec.topologySpreadConstraints``.
-        ports: those of the containers with host ports.
+        ports: ``ports`` of each container with host ports.
     """
 
     namespace: str = ""
@@ -114,7 +114,7 @@ class WrittenDemands(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How long it is, in bytes."""
+        """Total length, in bytes."""
         parts = (self.selector, self.affinity, self.tolerations, self.spread, *self.ports)
         return sum(map(len, parts))
 
@@ -129,7 +129,7 @@ _KNOWN: ByteCache[WrittenDemands, Demands] = ByteCache(16 * 2**20)
 
 
 def pod_demands(written: WrittenDemands) -> Demands:
-    """Return what a pod demands, `TOO_MANY` for too much; one value for all pods of a template.
+    """Return the demands of a pod, `BEYOND` for too many; equal demands share one value.
 
     Raises:
         InvalidInput: a part is not of the shape that Kubernetes defines.
@@ -146,7 +146,7 @@ def pod_demands(written: WrittenDemands) -> Demands:
 
 
 def _beyond(written: WrittenDemands) -> Demands:
-    """Return what stands for demands that are too many; a borrower remains one."""
+    """Return the placeholder for too many demands; a borrower stays a borrower."""
     return _BEYOND_BORROWER if LENT.encode() in written.tolerations else BEYOND
 
 
@@ -157,7 +157,7 @@ def _are_few(constraints: Constraints) -> bool:
 
 
 def demands(written: WrittenDemands) -> Demands:
-    """Return what a pod demands, without a bound.
+    """Return the demands of a pod, however many there are.
 
     Raises:
         InvalidInput: a part is not of the shape that Kubernetes defines.
@@ -196,9 +196,9 @@ def _pod_terms(affinity: PodAffinity | None, namespace: str) -> tuple[PodTerm, .
 
 
 def _pod_term(term: PodAffinityTerm, namespace: str) -> PodTerm:
-    """Return a term of pod affinity; without any namespaces it is about the pod's own.
+    """Return a term of pod affinity; without namespaces it selects pods of the pod's own namespace.
 
-    Its matchLabelKeys are in the selector already: the API server puts them there.
+    Its matchLabelKeys are in the selector already: the API server merges them into it.
     """
     is_local = not term.namespaces and term.namespace_selector is None
     return PodTerm(
@@ -210,7 +210,7 @@ def _pod_term(term: PodAffinityTerm, namespace: str) -> PodTerm:
 
 
 def spread(constraint: SpreadObject) -> Spread:
-    """Return a topology spread constraint, whatever it says when it cannot be met."""
+    """Return a topology spread constraint, with any ``whenUnsatisfiable``."""
     return Spread(
         topology_key=constraint.topology_key,
         selector=label_selector(constraint.label_selector),

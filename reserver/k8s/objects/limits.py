@@ -1,6 +1,6 @@
-"""Bounds on what one object may say, and so on its cost for others (docs/adr/0016).
+"""Bounds on the content of one object, and so on its cost for other tenants (docs/adr/0016).
 
-`scheduler-config/core/crd.yaml` repeats those that a schema can state; a test compares the two.
+`scheduler-config/core/crd.yaml` repeats the bounds that a schema can state; a test compares both.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class SpecLimits(NamedTuple):
     """Bounds on the spec of one reservation.
 
     Attributes:
-        spec_bytes: its length as written, with where Reserver has placed it.
+        spec_bytes: length of the spec as written, including the placement by Reserver.
         owners: entries of ``owners``.
-        owner_labels: labels that all their selectors ask for together.
+        owner_labels: labels that all selectors of owners together require.
         resources: names in ``resources``.
-        slots: how many pods may claim it.
-        terms: of ``placement``: node alternatives, pod terms and spread constraints.
-        tolerations: of ``placement``.
-        labels: that all selectors of ``placement`` ask for together.
-        values: of one term; also its namespaces.
-        owners_anywhere: they may be of other namespaces than the reservation.
-        least_memory: bytes of memory that one slot holds if it holds any.
+        slots: number of slots.
+        terms: terms of ``placement``: node alternatives, pod terms and spread constraints.
+        tolerations: tolerations of ``placement``.
+        labels: labels that all selectors of ``placement`` together require.
+        values: values of one term; also its namespaces.
+        owners_anywhere: owners may be in other namespaces than the reservation.
+        least_memory: least bytes of memory of one slot, if it holds memory.
     """
 
     spec_bytes: int
@@ -85,63 +85,64 @@ HOME = SpecLimits(
 
 
 KEPT = HOME._replace(owners=4_000, owner_labels=4_000, least_memory=0)
-"""For what was in force before it exceeded a bound (docs/adr/0064): no step above 50 ms of CPU."""
+"""For reservations in force before they exceeded a bound (docs/adr/0064); each step below 50 ms."""
 
 
 def limits_at(ref: Ref, home: str) -> SpecLimits:
-    """Return what a reservation may say at a ref; `home` is Reserver's own namespace."""
+    """Return the limits of a reservation at a ref; `home` is Reserver's own namespace."""
     return TENANT if ref.kind is StoreKind.OBJECT and ref.namespace != home else HOME
 
 
 MOST_LABELS = 64
-"""Labels that one request gives to a reservation, and that are shown of one."""
+"""Most labels that one request sets on a reservation, and that are shown of one reservation."""
 
 MOST_DESCRIPTION = 512
-"""Characters of a reservation's description."""
+"""Most characters of a reservation's description."""
 
 MOST_OCCURRENCES = 100
-"""Of a schedule with a ``count``: each is looked for when it is read."""
+"""Most occurrences of a schedule with ``count``: each is computed when the schedule is read."""
 
 MOST_SKIPPED = 100
-"""Occurrences of a schedule that are left out."""
+"""Most skipped occurrences of a schedule."""
 
 MOST_LEAD_S = 168 * 3600
-"""Seconds before its start at which an occurrence begins to hold."""
+"""Most seconds before its start at which an occurrence begins to hold."""
 
 MOST_AUTHOR = 512
-"""Characters of the name of who wrote it; that of a service account has 340 at most."""
+"""Most characters of an author's name; the name of a service account has at most 340."""
 
 MOST_NODES = 500
-"""Whole nodes of one reservation: who is on them is looked at with each pod there."""
+"""Most whole nodes of one reservation: each pod on them causes a scan of their pods."""
 
 MOST_REFILLED = 1_000
-"""How many slots, claimed and free ones together, a reservation that replaces claimed slots has at
-most if it does not say so."""
+"""Default bound on the slots, claimed and free together, of a reservation that replaces claimed
+slots."""
 
 LEAST_IDLE_S, MOST_IDLE_S = 60.0, 8_760 * 3_600.0
-"""After how many seconds without a pod a reservation may be released: a minute to a year."""
+"""Bounds on the seconds without a pod after which a reservation may be released."""
 
 MOST_CLAIMS_RECORDED = 1_000
-"""How many claims of one reservation are recorded with UIDs; the others with eight characters each
-(`digest.mark`), so that a status of `MOST_SLOTS` stays below etcd's 1.5 MiB."""
+"""Most claims of one reservation that its status lists with UIDs; further claims have eight
+characters each (`digest.mark`), so that a status of `HOME.slots` stays below etcd's 1.5 MiB."""
 
 
 class PodLimits(NamedTuple):
-    """How much of a pod is read. What exceeds a bound is ignored; the pod is not.
+    """Bounds on the parts of a pod that are read; parts beyond a bound are ignored.
 
-    The first three are of what its request follows from, which cannot be ignored: a pod beyond one
-    of them cannot be read, and its node is in doubt (`scheduling.capacity_state`).
+    The first three bound the inputs of the pod's request, which cannot be ignored: a pod beyond one
+    of them is unreadable, and its node is uncertain (`scheduling.capacity_state`).
 
     Attributes:
-        object_bytes: the length of the whole pod.
-        containers: of the pod; as many init containers, and as many statuses of either.
-        request_bytes: the length of the names and requests of all of these, as compact JSON.
-        part_bytes: the length of its labels, of its owner references, of its constraints, and of
-            its claims on reservations.
-        terms: of its constraints: node alternatives, pod terms, spread constraints.
-        asked: labels that all selectors of its constraints ask for together.
+        object_bytes: length of the whole pod.
+        containers: containers; also init containers, and the statuses of either.
+        request_bytes: length of the names and requests of all these, as compact JSON.
+        part_bytes: length of its labels, of its owner references, of its constraints, and of its
+            claims on reservations.
+        labels: labels of the pod.
+        terms: terms of its constraints: node alternatives, pod terms, spread constraints.
+        asked: labels that all selectors of its constraints together require.
         things: its tolerations, its host ports, its volume claims.
-        claims: slots that it says it claimed.
+        claims: slots in its claims annotation.
     """
 
     object_bytes: int = 786_432
@@ -158,41 +159,42 @@ class PodLimits(NamedTuple):
 POD = PodLimits()
 
 MOST_OFFERED = 256
-"""Resources that one node may offer: each takes memory in the row of every node."""
+"""Most resources of one node: each takes memory in the row of every node."""
 
 MOST_OBJECTS = 1_000
-"""Reservations that are read in one namespace other than Reserver's own."""
+"""Most Reservations that are read in one namespace other than Reserver's own."""
 
 MOST_COPIES = 8
-"""Refs of one namespace at which one reservation is written: each change of it costs each of them.
+"""Most refs of one namespace with the same reservation: each change of it costs each of them.
 
-While it is moved there are two.
+During a move between stores there are two.
 """
 
 MOST_KEYS = 16_384
-"""Data keys of one ConfigMap; no more reservations fit into its 1 MiB."""
+"""Most data keys of one ConfigMap; no more reservations fit into its 1 MiB."""
 
 MOST_ITEMS = 16_384
-"""Items of one list; no more fit into 1 MiB either."""
+"""Most items of one list; no more fit into 1 MiB either."""
 
 ITEM_BYTES = 4_096
-"""The length of one item of a list."""
+"""Most bytes of one item of a list."""
 
 MOST_IN_SET = 500
-"""Reservations that one call creates or asks about."""
+"""Most reservations that one call creates or queries."""
 
 SET_BYTES = 1_048_576
-"""Their total length as protobuf messages."""
+"""Most bytes of all these reservations as protobuf messages."""
 
 SLOTS_BESIDE_EACH_OTHER = 20
-"""Slots of one reservation that may depend on neighbours: each is judged beside those before it."""
+"""Most slots with constraints on neighbours in one reservation: each is placed next to the earlier
+ones."""
 
 SET_SLOTS_BESIDE_EACH_OTHER = 100
-"""Such slots of all of them together."""
+"""Most such slots in all reservations of a call together."""
 
 
 def check_bytes(size: int, most: int) -> None:
-    """Refuse what is too long, before it is read.
+    """Refuse a document that is too long, before it is read.
 
     Raises:
         InvalidInput: it is longer than `most` bytes.
@@ -221,10 +223,10 @@ def check_count(things: Sized, path: str, most: int) -> None:
 
 
 def check_number(number: int, path: str, most: int, what: str) -> None:
-    """Refuse too many of something.
+    """Refuse too many items, which `what` names in the plural.
 
     Raises:
-        InvalidInput: at `path`, naming the number and the bound.
+        InvalidInput: at `path`, with the number and the bound.
     """
     if number > most:
         problem = f"{number} {what} are too many"
@@ -232,7 +234,7 @@ def check_number(number: int, path: str, most: int, what: str) -> None:
 
 
 def check_length(text: str, path: str, most: int) -> str:
-    """Return a text, checked for being at most so many characters long.
+    """Return a text if it has at most `most` characters.
 
     Raises:
         InvalidInput: at `path`.
@@ -243,7 +245,7 @@ def check_length(text: str, path: str, most: int) -> str:
 
 
 def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
-    """Return an amount, checked for one slot and for all slots together.
+    """Return an amount if one slot and all slots together may hold it.
 
     Raises:
         InvalidInput: it is negative, or more than any node has.
@@ -264,10 +266,10 @@ def check_amount(amount: int, text: str, path: str, slots: int = 1) -> int:
 
 
 def check_memory(amount: int, text: str, path: str, least: int) -> None:
-    """Refuse an amount of memory that nobody means: a wrong unit would hold nothing, unnoticed.
+    """Refuse a tiny amount of memory, which is a wrong unit and would hold nothing, unnoticed.
 
     Raises:
-        InvalidInput: it is more than nothing and less than `least` bytes.
+        InvalidInput: it is above zero and below `least` bytes.
     """
     if not 0 < amount < least:
         return

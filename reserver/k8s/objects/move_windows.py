@@ -1,4 +1,4 @@
-"""When pods may be moved, as people write it: a text in an annotation, or a list of windows."""
+"""Windows for moves of pods, as users write them: text in an annotation, or a list in a file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class MoveWindow:
     """A time in which some pods may be moved.
 
     Attributes:
-        schedule: when.
-        namespaces: of the pods that it is for.
-        nodes: which these pods leave.
+        schedule: times of the window.
+        namespaces: selects the namespaces of the pods.
+        nodes: selects the nodes that these pods leave.
     """
 
     schedule: Schedule
@@ -62,7 +62,7 @@ def parse(text: str) -> Schedule:
     """Return the schedule of ``CRON DURATION [ZONE]``.
 
     Raises:
-        InvalidInput: the text is none; the path is that of no field.
+        InvalidInput: the text is not a schedule; the path is empty.
     """
     found = _parsed(text)
     if isinstance(found, InvalidInput):
@@ -72,7 +72,7 @@ def parse(text: str) -> Schedule:
 
 @lru_cache(16_384)
 def _parsed(text: str) -> Schedule | InvalidInput:
-    """Return a schedule, or why there is none: of what is broken that is asked again and again."""
+    """Return a schedule or its error; errors are cached, as broken texts are read repeatedly."""
     words = text.split()
     if len(text) > MOST_MOVE_WINDOW or len(words) not in {_CRON_WORDS + 1, _CRON_WORDS + 2}:
         return InvalidInput("", f"{shorten(text)!r} is no window", _EXAMPLE)
@@ -86,10 +86,10 @@ def _parsed(text: str) -> Schedule | InvalidInput:
 
 
 def read_list(written: object) -> str:
-    """Return the text for `windows` of a list in a file.
+    """Return a list of windows from a file as JSON, the input of `windows`.
 
     Raises:
-        InvalidInput: some window is not acceptable; the error carries its path.
+        InvalidInput: a window is not valid; the error carries its path.
     """
     try:
         found = msgspec.convert(written, list[_Window], strict=True)
@@ -102,10 +102,10 @@ def read_list(written: object) -> str:
 
 @lru_cache(4)
 def windows(text: str) -> tuple[MoveWindow, ...]:
-    """Return the windows of a list in JSON; those of a file are remembered, which take 0.1 s.
+    """Return the windows of a list in JSON; a list from a file is cached, as reading takes 0.1 s.
 
     Raises:
-        InvalidInput: some window is not acceptable; the error carries its path.
+        InvalidInput: a window is not valid; the error carries its path.
     """
     try:
         found = msgspec.json.decode(text, type=list[_Window])
@@ -115,7 +115,7 @@ def windows(text: str) -> tuple[MoveWindow, ...]:
 
 
 def check(flag: str, text: str) -> None:
-    """Refuse a text that is no list of windows."""
+    """Refuse a text that is not a list of windows; `flag` is the error's path."""
     try:
         windows(text)
     except InvalidInput as exc:
@@ -123,7 +123,7 @@ def check(flag: str, text: str) -> None:
 
 
 def show_list(text: str) -> list[object]:
-    """Return the list that a text stands for, the reverse of `read_list`."""
+    """Return the list of a text from `read_list`."""
     shown: list[object] = msgspec.json.decode(text)
     return shown
 

@@ -15,17 +15,17 @@ _MAX_SUBDOMAIN = 253
 
 
 def is_subdomain(name: str) -> bool:
-    """Return whether a name is a DNS-1123 subdomain: pods, nodes, most objects."""
+    """Return whether a name is a DNS-1123 subdomain, as for pods, nodes and most objects."""
     return len(name) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label(name: str) -> bool:
-    """Return whether a name is a DNS-1123 label: namespaces."""
+    """Return whether a name is a DNS-1123 label, as for namespaces."""
     return _LABEL.fullmatch(name) is not None
 
 
 def is_resource(name: str) -> bool:
-    """Return whether a name is that of a resource that a node can offer."""
+    """Return whether a name is a resource that a node can offer."""
     return bool(_NATIVE.fullmatch(name)) or is_extended_resource(name)
 
 
@@ -37,36 +37,36 @@ def is_extended_resource(name: str) -> bool:
 
 
 def is_label_key(key: str) -> bool:
-    """Return whether a text is a key of a label."""
+    """Return whether a text is a valid label key."""
     domain, slash, rest = key.rpartition("/")
     return _QUALIFIED.fullmatch(rest) is not None and (not slash or is_subdomain(domain))
 
 
 def is_label_value(value: str) -> bool:
-    """Return whether a text is a value of a label."""
+    """Return whether a text is a valid label value."""
     return not value or _QUALIFIED.fullmatch(value) is not None
 
 
 def check_subdomain(name: str, path: str, what: str) -> None:
-    """Raise InvalidInput, "is not `what`" at `path`, for what is no DNS-1123 subdomain."""
+    """Raise InvalidInput, "is not `what`" at `path`, unless a name is a DNS-1123 subdomain."""
     remedy = "use lower case letters and digits, '-' and '.' between"
     _check(name, path, what, remedy, is_valid=is_subdomain(name))
 
 
 def check_label(name: str, path: str, what: str) -> None:
-    """Raise InvalidInput, "is not `what`" at `path`, for what is no DNS-1123 label."""
+    """Raise InvalidInput, "is not `what`" at `path`, unless a name is a DNS-1123 label."""
     remedy = "use lower case letters and digits, '-' between, 63 at most"
     _check(name, path, what, remedy, is_valid=is_label(name))
 
 
 def check_label_key(key: str, path: str) -> None:
-    """Raise InvalidInput at `path` for what is not a key of a label."""
+    """Raise InvalidInput at `path`, unless a text is a valid label key."""
     remedy = "write NAME or DOMAIN/NAME, the name of 63 at most"
     _check(key, path, "a label's key", remedy, is_valid=is_label_key(key))
 
 
 def check_label_value(value: str, path: str) -> None:
-    """Raise InvalidInput at `path` for what is not a value of a label."""
+    """Raise InvalidInput at `path`, unless a text is a valid label value."""
     remedy = "use letters, digits, '-', '_' and '.', 63 at most"
     _check(value, path, "a label's value", remedy, is_valid=is_label_value(value))
 

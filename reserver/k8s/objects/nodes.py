@@ -1,4 +1,4 @@
-"""Nodes and namespaces as the API server sends them, and what keeps autoscalers from a node."""
+"""Nodes and namespaces on the wire, and the annotations that stop autoscalers."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from reserver.k8s.objects.objects import Metadata, WireStruct
 from reserver.k8s.objects.requests import Amounts, nano
 
 KEPT = "reserver.io/kept"
-"""On a Node that Reserver keeps: which of the annotations below it has set, with commas between."""
+"""On a Node that Reserver keeps: the annotations of `KEEPING` that Reserver set, with commas."""
 
 KEEPING = (
     "cluster-autoscaler.kubernetes.io/scale-down-disabled",
     "karpenter.sh/do-not-disrupt",
 )
-"""What says that a node is not to be removed: to the Cluster Autoscaler (eligibility.go of
-cluster-autoscaler/core/scaledown), to Karpenter (pkg/controllers/state/statenode.go)."""
+"""Annotations that prevent a node's removal: by the Cluster Autoscaler (eligibility.go of
+cluster-autoscaler/core/scaledown), by Karpenter (pkg/controllers/state/statenode.go)."""
 
 _KEEP = "true"
 
 
 def is_kept(annotations: Mapping[str, str] | None) -> bool:
-    """Return whether Reserver keeps a node that has these annotations."""
+    """Return whether Reserver keeps a node with these annotations."""
     return KEPT in (annotations or {})
 
 
 def keeping_changes(annotations: Mapping[str, str], *, is_needed: bool) -> dict[str, str | None]:
-    """Return what Reserver changes of a node's annotations; None removes one.
+    """Return the annotations of a node to change; None removes one.
 
-    What somebody else has set is left alone, and so is what somebody has changed since. A node
-    `is_needed` if something is held there, or it is kept for pods that are there.
+    Annotations that another client set or changed stay. A node `is_needed` if a reservation holds
+    room on it, or it is kept for its pods.
     """
     if is_needed == is_kept(annotations):
         return {}
@@ -45,20 +45,20 @@ def keeping_changes(annotations: Mapping[str, str], *, is_needed: bool) -> dict[
 
 
 MAINTENANCE_ANNOTATION = "reserver.io/maintenance"
-"""On a node: how far MaintenanceWindows are with it."""
+"""On a Node: progress of MaintenanceWindows with the node."""
 
 EMPTYING_ANNOTATION = "reserver.io/emptying"
-"""On a node that rounds of rebalancing empty, and have cordoned: since when."""
+"""On a Node that rounds of rebalancing have cordoned and empty: start of the emptying."""
 
 EMPTIED_ANNOTATION = "reserver.io/emptied"
-"""On a node that rounds have emptied and left cordoned, for an autoscaler to remove: since when."""
+"""On a Node that rounds emptied and left cordoned, for an autoscaler to remove: end of that."""
 
 _KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 _CONDITIONS = frozenset({READY, *LIFECYCLE})
 
 
 class Labelled(Metadata, frozen=True):
-    """``metadata`` of an object whose labels matter."""
+    """``metadata`` with labels."""
 
     labels: dict[str, str] | None = None
 
@@ -125,7 +125,7 @@ class NodeObject(WireStruct, frozen=True):
 
 
 def _native_first(amounts: Amounts) -> Amounts:
-    """Return at most `MOST_OFFERED` amounts, first those of Kubernetes' own resources."""
+    """Return at most `MOST_OFFERED` amounts; resources without a domain come first."""
     if len(amounts) <= MOST_OFFERED:
         return amounts
     names = sorted(amounts, key=lambda name: ("/" in name, name))

@@ -1,8 +1,8 @@
 """Kubernetes objects as the API server and kube-scheduler send them, decoded from raw bytes.
 
-Their lists and watch events, and the conditions (metav1.Condition) of our own are here, too.
+Lists, watch events, and the conditions (metav1.Condition) that Reserver writes are here as well.
 
-Only the fields that decisions need are named; msgspec passes over all others without building them.
+Structs name only the fields that decisions need; msgspec skips others without building them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reserver.k8s.objects.times import show_moment
 from reserver.printable import printable
 
 _MOST_DIGITS = 20
-"""Of a 64-bit number."""
+"""Digits of the largest 64-bit number."""
 
 
 T = TypeVar("T")
@@ -30,18 +30,18 @@ T = TypeVar("T")
 class WireStruct(msgspec.Struct, rename="camel", frozen=True):
     """Base of all objects on the wire: camelCase, unknown fields ignored.
 
-    A field that the API server writes even when empty has no default in entries of long lists:
-    a list of a million empty entries, which no API server sends, then ends at its first.
+    In entries of long lists, a field that the API server writes even when empty has no default: a
+    list of a million empty entries, which no API server sends, then fails at its first entry.
 
     Attributes:
-        MOST_BYTES: how long its JSON may be to be read; 0 where who sends it sees to that.
+        MOST_BYTES: longest JSON that is read, in bytes; 0 if the sender bounds its length.
     """
 
     MOST_BYTES: ClassVar[int] = 0
 
 
 class ObjectKind(NamedTuple):
-    """A kind of objects, as references to an object name it."""
+    """A kind of object, as references to an object name it."""
 
     api_version: str
     kind: str
@@ -56,7 +56,7 @@ POD = ObjectKind("v1", "Pod")
 
 
 class Metadata(WireStruct, frozen=True):
-    """The part of ``metadata`` that Reserver reads of all objects."""
+    """The part of ``metadata`` that Reserver reads of every object."""
 
     name: str = ""
     namespace: str = ""
@@ -67,7 +67,7 @@ class Metadata(WireStruct, frozen=True):
 
     @property
     def revision(self) -> int:
-        """The resourceVersion as a number (always one since Kubernetes 1.35, KEP-5504), else 0."""
+        """The resourceVersion as a number; 0 if it is none (never since 1.35, KEP-5504)."""
         text = self.resource_version
         return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
 
@@ -99,7 +99,7 @@ class ResourceMetadata(LabelledMetadata, frozen=True):
 
 
 class CustomResource(msgspec.Struct, frozen=True):
-    """A custom resource; spec and status stay raw, so a broken one does not hide it."""
+    """A custom resource; spec and status stay raw, so that it is read even if one is invalid."""
 
     metadata: ResourceMetadata = ResourceMetadata()
     spec: msgspec.Raw = msgspec.Raw(b"")
@@ -112,10 +112,10 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - a type, 
 
 
 def decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
-    """Return JSON as one of the types above.
+    """Return JSON decoded as a struct.
 
     Raises:
-        InvalidInput: it is too long, not JSON, or not of that shape; the error carries the path.
+        InvalidInput: the JSON is too long, malformed, or of another shape; with the path.
     """
     most = getattr(kind, "MOST_BYTES", 0)
     if most and len(raw) > most:
@@ -132,7 +132,7 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
     """Decode a part of an object that was left as JSON; None if it is absent or null.
 
     Raises:
-        InvalidInput: it is not of that shape; the error carries the path from the whole object.
+        InvalidInput: it has another shape; the error carries the path from the whole object.
     """
     if raw in {b"", b"null"}:
         return None
@@ -141,7 +141,7 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
 
 
 def decode_or_none(kind: type[T], raw: msgspec.Raw) -> T | None:
-    """Return JSON as one of the types above; None if it is absent, or of another shape."""
+    """Return JSON decoded as a struct; None if it is absent, or of another shape."""
     try:
         return decode(kind, raw)
     except InvalidInput:
@@ -149,12 +149,12 @@ def decode_or_none(kind: type[T], raw: msgspec.Raw) -> T | None:
 
 
 def from_msgspec(error: Exception, remedy: str) -> InvalidInput:
-    """Return an error of msgspec as one that names the field."""
+    """Return an error of msgspec as InvalidInput with the path of the field."""
     problem, _, path = str(error).partition(" - at `$")
     return InvalidInput(path.rstrip("`").lstrip("."), quantity.shorten(problem, 200), remedy)
 
 
-def encode(value: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
+def encode(value: Any) -> bytes:  # noqa: ANN401 - any value that JSON can hold
     """Return a value as JSON."""
     return msgspec.json.encode(value)
 
@@ -171,10 +171,10 @@ class Condition(msgspec.Struct, rename="camel", frozen=True):
 
 
 class ConditionWriter:
-    """The conditions that are to be said at a moment; what is as it was keeps its time."""
+    """Makes the conditions of an object; an unchanged status keeps its transition time."""
 
     def __init__(self, before: Iterable[Condition], generation: int, now: float) -> None:
-        """Say them of a generation of the spec at `now` (unix seconds), after those of before."""
+        """Set earlier conditions, the generation of the spec, and `now` (unix seconds)."""
         self._before = {condition.type: condition for condition in before}
         self._generation = generation
         self._now = show_moment(now)
@@ -192,17 +192,17 @@ class Shown(Protocol):
 
     @property
     def metadata(self) -> Metadata:
-        """Its name and version."""
+        """Name and version of the object."""
 
 
 S = TypeVar("S", bound=Shown)
 
 LARGE = limits.POD.object_bytes
-"""So long a line of a watch may be for its object to be read with it, in bytes."""
+"""Longest line of a watch that is decoded together with its object, in bytes."""
 
 
 class ObjectList(msgspec.Struct, frozen=True):
-    """A page of a list; items stay raw, so that a broken one does not affect others."""
+    """A page of a list; items stay raw, so that an invalid item does not affect others."""
 
     metadata: Metadata = Metadata()
     items: list[msgspec.Raw] | None = None
@@ -216,14 +216,14 @@ class WatchEvent(msgspec.Struct, frozen=True):
 
 
 class ReadEvent(msgspec.Struct, Generic[S], frozen=True):
-    """The same, with an object that has been read."""
+    """A line of a watch with a decoded object."""
 
     type: str
     object: S
 
 
 class PartialObject(msgspec.Struct, frozen=True):
-    """Any object, as far as its metadata."""
+    """Any object, reduced to its metadata."""
 
     metadata: Metadata = Metadata()
 
@@ -237,20 +237,20 @@ class Status(msgspec.Struct, frozen=True):
 
 
 def metadata_of(item: Shown | msgspec.Raw) -> Metadata:
-    """Return the metadata of an object, read or not.
+    """Return the metadata of an object, decoded or raw.
 
     Raises:
-        InvalidInput: not even that can be read.
+        InvalidInput: the metadata is malformed.
     """
     return (decode(PartialObject, item) if isinstance(item, msgspec.Raw) else item).metadata
 
 
 def read_event(line: bytes) -> WatchEvent:
-    """Return one line of a watch.
+    """Return one line of a watch as an event.
 
     Raises:
-        ApiError: the API server says that it cannot go on; 410 if it does not remember so far back.
-        InvalidInput: it is no event.
+        ApiError: the API server ends the watch; 410 if the resourceVersion is too old.
+        InvalidInput: the line is not an event.
     """
     event = decode(WatchEvent, line)
     if event.type == "ERROR":
@@ -260,12 +260,12 @@ def read_event(line: bytes) -> WatchEvent:
 
 
 def read_event_of(kind: type[ReadEvent[S]], line: bytes) -> ReadEvent[S] | WatchEvent:
-    """Do the same, and read the object as well; if it cannot be read, it stays JSON.
+    """Return one line of a watch with its object decoded; an invalid object stays JSON.
 
-    To pass over an object, to see where it ends, takes half as long as to read it.
+    Skipping an object in order to find its end takes half as long as decoding it.
     """
     if len(line) > LARGE:
-        return read_event(line)  # Its kind may have a bound.
+        return read_event(line)  # The kind may have a bound on its length.
     try:
         event = decode(kind, line)
     except InvalidInput:

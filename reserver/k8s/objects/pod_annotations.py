@@ -12,28 +12,28 @@ CLAIMS_ANNOTATION = "reserver.io/claims"
 """On a bound pod: a JSON list of the identities of the reservations that its binding claimed."""
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""On a mirror pod: the only pods that the NodeRestriction admission plugin lets kubelets create
-(MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
+"""On a mirror pod, the only kind of pod that the NodeRestriction admission plugin lets kubelets
+create (MirrorPodAnnotationKey in k8s.io/api/core/v1)."""
 
 MOVE_WINDOW_ANNOTATION = "reserver.io/move-window"
-"""Of a pod or a namespace: its pods are moved in this window only."""
+"""On a pod or a namespace: the window for moves of its pods."""
 
 SURGE_ANNOTATION = "reserver.io/surge"
-"""``NAME/UID`` of a PodMove. On a pod with a controller: that is to be removed for the move. On one
-without: its copy (docs/adr/0085)."""
+"""``NAME/UID`` of a PodMove. A pod with a controller is to be removed for the move; a pod without
+one is a copy for the move (docs/adr/0085)."""
 
 MOST_SURGE = 320
-"""How many characters of that are acceptable."""
+"""Most characters of `SURGE_ANNOTATION`."""
 
 COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost"
-"""Of the ready pods of a ReplicaSet the one with the lowest is removed first (PodDeletionCost in
+"""The ready pod of a ReplicaSet with the lowest cost is removed first (PodDeletionCost in
 k8s.io/api/core/v1)."""
 
 COST_BEFORE_ANNOTATION = "reserver.io/pod-deletion-cost-before"
-"""On a pod that is to be removed for a move: its deletion cost before that, if it had one."""
+"""On a pod that is to be removed for a move: its earlier deletion cost, if it had one."""
 
 MOST_MOVE_WINDOW = 200
-"""How many characters of that are acceptable."""
+"""Most characters of `MOVE_WINDOW_ANNOTATION`."""
 
 PROVISIONING_CLASS = "hold.reserver.io"
 """The class of the ProvisioningRequests that Reserver carries out (docs/provisioning.md)."""
@@ -42,14 +42,14 @@ _CONSUMING = tuple(
     (f"{domain}/consume-provisioning-request", f"{domain}/provisioning-class-name")
     for domain in ("autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io")
 )
-"""On a pod: its ProvisioningRequest, and the class of that; the deprecated ones last
+"""On a pod: its ProvisioningRequest and the request's class; the deprecated pair is last
 (ProvisioningRequestPodAnnotationKey in k8s.io/autoscaler/cluster-autoscaler/apis)."""
 
 RETRY_ANNOTATION = "reserver.io/retry"
-"""On a pending pod: any change of it makes kube-scheduler try the pod again."""
+"""On a pending pod: any change makes kube-scheduler retry the pod."""
 
 MARKS_ANNOTATION = "reserver.io/sched-patches"
-"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch that it has."""
+"""On a patched pod: a JSON list of ``NAME/UID/SLOT``, one for each SchedPatch of the pod."""
 
 _MOST_NAME = 253
 
@@ -62,12 +62,12 @@ def claimed_by(annotations: Mapping[str, str]) -> frozenset[str]:
     try:
         claims = frozenset(decode(list[str], text.encode()))
     except InvalidInput:
-        return frozenset()  # Not written by us.
-    return claims if len(claims) <= POD.claims else frozenset()  # Nor this.
+        return frozenset()  # Reserver never writes such a list.
+    return claims if len(claims) <= POD.claims else frozenset()  # Nor such a long one.
 
 
 def provisioned_by(annotations: Mapping[str, str]) -> str:
-    """Return the ProvisioningRequest that a pod says it is of; empty if it is of another class."""
+    """Return the ProvisioningRequest in a pod's annotations; empty if its class is not ours."""
     for consuming, of_class in _CONSUMING:
         name = annotations.get(consuming)
         if name is not None:
@@ -77,11 +77,11 @@ def provisioned_by(annotations: Mapping[str, str]) -> str:
 
 
 def move_window(annotations: Mapping[str, str]) -> str:
-    """Return in which window a pod, or those of a namespace, may be moved; empty for any time."""
+    """Return the window for moves of a pod or of a namespace's pods; empty for any time."""
     return annotations.get(MOVE_WINDOW_ANNOTATION, "")[: MOST_MOVE_WINDOW + 1]
 
 
 def surged_by(annotations: Mapping[str, str]) -> str:
-    """Return for which PodMove a pod is a copy, or is to be removed: ``NAME/UID``, or empty."""
+    """Return the PodMove (``NAME/UID``) that a pod is a copy or a removal for; empty for none."""
     text = annotations.get(SURGE_ANNOTATION, "")
     return text if len(text) <= MOST_SURGE else ""

@@ -1,8 +1,8 @@
 """Pods as the API server and kube-scheduler send them.
 
-Most pods of a cluster come from few templates, so most of what decisions need is equal: what
-follows from bytes that have been seen before is looked up, in a fraction of the time that parsing
-takes. What few pods have (host ports, volume claims, constraints) stays JSON until it is needed.
+Most pods of a cluster come from few templates, so their inputs for decisions are mostly equal.
+Results are cached by these bytes: a look-up takes a fraction of the time of parsing. Rare fields
+(host ports, volume claims, constraints) stay JSON until they are needed.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from reserver.k8s.objects.pod_annotations import (
 from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
 
 FINISHED = frozenset({"Succeeded", "Failed"})
-"""The phases of pods that take nothing from their nodes any more."""
+"""Phases of pods that take no resources of their node any more."""
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
-_NOTHING_SAID = PodCondition("PodScheduled")
+_NO_CONDITION = PodCondition("PodScheduled")
 
 
 class Owned(Metadata, frozen=True):
-    """``metadata`` of an object whose labels and owners matter."""
+    """``metadata`` with labels and owners."""
 
     labels: msgspec.Raw = _ABSENT
     owner_references: msgspec.Raw = _ABSENT
@@ -47,7 +47,7 @@ class Owned(Metadata, frozen=True):
 
     @property
     def created(self) -> str:
-        """When it was created, as it is written; empty if unknown."""
+        """Creation time as it is written; empty if unknown."""
         return self.creation_timestamp or ""
 
 
@@ -56,7 +56,7 @@ class _SchedulingGroup(WireStruct, frozen=True):
 
 
 class PodSpec(Requesting, frozen=True):
-    """``spec`` of a pod; what few pods have stays JSON."""
+    """``spec`` of a pod; rare fields stay JSON."""
 
     node_name: str = ""
     priority: Int32 | None = None
@@ -85,7 +85,7 @@ class _Phase(WireStruct, frozen=True):
 
 
 class BoundPod(WireStruct, frozen=True):
-    """Where a pod is, and its phase: all that is read of a pod that cannot be judged."""
+    """Node and phase: the only fields that are read of an unreadable pod."""
 
     metadata: Metadata = Metadata()
     spec: _Bound = _Bound()
@@ -107,7 +107,7 @@ class _ClaimSource(WireStruct, frozen=True):
 
 
 class _EphemeralSource(WireStruct, frozen=True):
-    """Only its presence matters."""
+    """The presence of the field is the only information."""
 
 
 class _Volume(WireStruct, frozen=True):
@@ -117,7 +117,7 @@ class _Volume(WireStruct, frozen=True):
 
 
 class Shared(NamedTuple):
-    """What a pod has in common with those of its template; its controller with the apiVersion."""
+    """The values that the pods of a template share; the controller with its apiVersion."""
 
     requests: Mapping[str, int]
     labels: Labels
@@ -143,7 +143,7 @@ class PodObject(WireStruct, frozen=True):
         return self.sharing(self.shared())
 
     def shared(self) -> Shared:
-        """Return what a pod has in common with those of its template.
+        """Return the values that the pods of a template share.
 
         Raises:
             InvalidInput: a part is malformed; the error carries its path.
@@ -157,11 +157,12 @@ class PodObject(WireStruct, frozen=True):
         )
 
     def sharing(self, shared: Shared, one: Callable[[str], str] = str) -> Pod:
-        """Return the pod as a value for decisions, given what it has in common with others.
+        """Return the pod as a value for decisions, given the values of its template.
 
         Args:
-            one: returns one copy of equal names of namespaces and nodes. Who runs for long has
-                none: what `sys.intern` is given, CPython 3.12 never frees, and tenants choose it.
+            shared: values that the pods of the template share.
+            one: returns one copy of equal names of namespaces and nodes. `sys.intern` is unfit:
+                CPython 3.12 never frees its strings, and tenants choose these names.
 
         Raises:
             InvalidInput: a part is malformed; the error carries its path.
@@ -171,7 +172,7 @@ class PodObject(WireStruct, frozen=True):
         if len(claims) > POD.things:
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}
-        said = _NOTHING_SAID if spec.node_name else _refusal(status.conditions or ())
+        scheduled = _NO_CONDITION if spec.node_name else _refusal(status.conditions or ())
         return Pod(
             name=PodName(one(metadata.namespace), metadata.name),
             uid=metadata.uid,
@@ -193,8 +194,8 @@ class PodObject(WireStruct, frozen=True):
             group=(spec.scheduling_group and spec.scheduling_group.pod_group_name) or "",
             constraints=demanded.constraints,
             volume_claims=claims,
-            is_refused="reservation" in said.message,  # Each of our refusals names one.
-            is_unschedulable=said.reason == "Unschedulable",  # What waits for a gate says another.
+            is_refused="reservation" in scheduled.message,  # Each of our refusals has the word.
+            is_unschedulable=scheduled.reason == "Unschedulable",  # A gated pod has another reason.
             terminating=metadata.deletion_timestamp is not None,
             lingers=(metadata.deletion_grace_period_seconds or 0) > GRACE_S,
             is_mirror=MIRROR_ANNOTATION in annotations,
@@ -203,11 +204,11 @@ class PodObject(WireStruct, frozen=True):
 
 
 def _refusal(conditions: Iterable[PodCondition]) -> PodCondition:
-    """Return what a scheduler says of a pod that is pending."""
+    """Return the PodScheduled condition of a pending pod."""
     for each in conditions:
         if each.type == "PodScheduled":
             return each
-    return _NOTHING_SAID
+    return _NO_CONDITION
 
 
 _LABELS: ByteCache[bytes, Labels] = ByteCache(16 * 2**20)
@@ -230,7 +231,7 @@ def controller_of(written: bytes) -> OwnerReference | None:
     """Return the owner that is the controller; None without one.
 
     Raises:
-        InvalidInput: they are malformed.
+        InvalidInput: the owner references are malformed.
     """
     owners = decode_part(list[OwnerReference], written, "metadata.ownerReferences") or ()
     return next((owner for owner in owners if owner.controller), None)

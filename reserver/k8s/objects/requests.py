@@ -17,13 +17,13 @@ Amounts = dict[str, str | int | float]
 
 
 class Resources(WireStruct, frozen=True):
-    """``resources``, as far as requests go."""
+    """``resources``, with requests only."""
 
     requests: Amounts | None = None
 
 
 class ContainerSpec(WireStruct, frozen=True):
-    """A container; its ports stay JSON, because few have host ports."""
+    """A container; its ports stay JSON, because few containers have host ports."""
 
     name: str = ""
     resources: Resources | None = None
@@ -32,7 +32,7 @@ class ContainerSpec(WireStruct, frozen=True):
 
     @property
     def is_sidecar(self) -> bool:
-        """Whether, as an init container, it runs as long as the pod does."""
+        """Whether the container, as an init container, runs as long as the pod."""
         return self.restart_policy == "Always"
 
 
@@ -54,7 +54,7 @@ class PodCondition(WireStruct, frozen=True):
 
 
 class Requesting(WireStruct, frozen=True):
-    """The part of a pod's spec that its request is computed from."""
+    """The fields of a pod's spec that determine its request."""
 
     containers: list[ContainerSpec] | None = None
     init_containers: list[ContainerSpec] | None = None
@@ -74,7 +74,7 @@ class _Overhead(WireStruct, frozen=True):
 
 
 class _ClaimStatus(WireStruct, frozen=True):
-    """What one ResourceClaim takes of what nodes offer."""
+    """The node resources that one ResourceClaim takes."""
 
     containers: list[str] | None = None
     mapping: list[_Mapped] | None = None
@@ -82,7 +82,7 @@ class _ClaimStatus(WireStruct, frozen=True):
 
 
 class Actuated(WireStruct, frozen=True):
-    """The part of a pod's status that its request is computed from; few have the last."""
+    """The fields of a pod's status that determine its request; the last field is rare."""
 
     conditions: list[PodCondition] | None = None
     container_statuses: list[ContainerStatus] | None = None
@@ -93,13 +93,13 @@ class Actuated(WireStruct, frozen=True):
 
 
 _MOST_NANO = (2**63 - 1) * quantity.NANO
-"""What Kubernetes reads anything greater as (`ParseQuantity`)."""
+"""The value that Kubernetes reads for any greater quantity (`ParseQuantity`)."""
 
 
 def nano(amounts: Mapping[str, str | float] | None, path: str) -> dict[str, int]:
     """Return amounts in nano-units, clamped to 0 and to the largest Quantity.
 
-    The API server refuses negative amounts; should one come all the same, it frees nothing.
+    The API server refuses negative amounts; a negative amount never adds room here.
 
     Raises:
         InvalidInput: a quantity is malformed; the error carries its path.
@@ -126,12 +126,12 @@ _REQUESTS: ByteCache[bytes, Mapping[str, int]] = ByteCache(16 * 2**20)
 
 
 def request(spec: Requesting, status: Actuated) -> Mapping[str, int]:
-    """Return a pod's effective request; a look-up takes a fifth of computing it."""
+    """Return a pod's effective request from the cache, in a fifth of the time of computing it."""
     return request_of(requesting(spec, status), spec, status)
 
 
 def request_of(key: bytes, spec: Requesting, status: Actuated) -> Mapping[str, int]:
-    """Return a pod's effective request, whose inputs are as `requesting` returns them."""
+    """Return a pod's effective request; `key` is the result of `requesting`."""
     known = _REQUESTS.get(key)
     if known is None:
         known = effective_request(_pod_resources(spec, status))
@@ -140,10 +140,10 @@ def request_of(key: bytes, spec: Requesting, status: Actuated) -> Mapping[str, i
 
 
 def requesting(spec: Requesting, status: Actuated) -> bytes:
-    """Return all that a pod's request follows from.
+    """Return all inputs of a pod's request, as a cache key.
 
     Raises:
-        InvalidInput: it is too much to be read (`limits.POD`).
+        InvalidInput: the inputs are too long to be read (`limits.POD`).
     """
     _check_containers(spec, status)
     containers = [_resources(spec.containers), _resources(spec.init_containers)]
@@ -198,9 +198,9 @@ def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:
 def _containers(
     containers: list[ContainerSpec] | None, statuses: list[ContainerStatus] | None, path: str
 ) -> tuple[Container, ...]:
-    said = {status.name: status for status in statuses or ()}
+    status_of = {status.name: status for status in statuses or ()}
     return tuple(
-        _container(container, said.get(container.name), f"{path}[{index}]")
+        _container(container, status_of.get(container.name), f"{path}[{index}]")
         for index, container in enumerate(containers or ())
     )
 
@@ -220,9 +220,9 @@ def _container(container: ContainerSpec, status: ContainerStatus | None, path: s
 
 
 def _claimed(written: bytes) -> dict[str, int]:
-    """Return what a pod's ResourceClaims take of what nodes offer, in nano-units.
+    """Return the node resources that a pod's ResourceClaims take, in nano-units.
 
-    As `addDRANodeAllocatableClaimResources` adds it up (KEP-5517, alpha in Kubernetes 1.37).
+    Same sums as `addDRANodeAllocatableClaimResources` (KEP-5517, alpha in Kubernetes 1.37).
     """
     path = "status.nodeAllocatableResourceClaimStatuses"
     claimed: dict[str, int] = {}
@@ -237,10 +237,10 @@ def _claimed(written: bytes) -> dict[str, int]:
 
 
 def current(status: Actuated, generation: int) -> Actuated:
-    """Return a status without what it says of an earlier generation of the spec.
+    """Return a status without conditions about an earlier generation of the spec.
 
-    A resize that the kubelet has yet to look at stands beside its verdict on the one before.
-    kube-scheduler takes that for infeasible, too, for a moment; what is held has to stay held.
+    A resize that the kubelet has not examined yet stands next to the verdict on the previous one.
+    For a moment kube-scheduler takes that for infeasible, too; held room has to stay held.
     """
     for each in status.conditions or ():
         if each.type == "PodResizePending" and 0 < each.observed_generation < generation:
@@ -249,7 +249,7 @@ def current(status: Actuated, generation: int) -> Actuated:
 
 
 def is_resize_infeasible(conditions: Iterable[PodCondition]) -> bool:
-    """Return whether the node has no room for what a pod is to be resized to."""
+    """Return whether the kubelet has reported a pod's resize as infeasible."""
     for each in conditions:
         if each.type == "PodResizePending":
             return each.reason == "Infeasible"

@@ -1,4 +1,4 @@
-"""TokenReview and SubjectAccessReview: whose token it is, and what that user may do."""
+"""TokenReview and SubjectAccessReview: the user of a token, and the user's rights."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 GROUP = "reserver.io"
-"""API group of the resources that rights are for."""
+"""API group of the resources whose access is reviewed."""
 
 
 class User(NamedTuple):
-    """The user of a token, as a TokenReview tells it.
+    """The user of a token, from a TokenReview.
 
     Attributes:
-        uid: of the user.
-        groups: that it is in.
-        extra: what else its authenticator says of it; an authorizer may let a token do less than
-            its user for that.
+        name: name of the user.
+        uid: UID of the user.
+        groups: groups of the user.
+        extra: further attributes from the authenticator; they may make an authorizer allow a token
+            less than its user.
     """
 
     name: str
@@ -43,11 +44,11 @@ class ReviewStatus(msgspec.Struct, frozen=True):
     audiences: tuple[str, ...] | None = None
 
     def owner(self, audiences: Collection[str] = ()) -> User | None:
-        """Return whose token was reviewed, None if nobody's or not for us.
+        """Return the user of the reviewed token; None if it is invalid or for other audiences.
 
         Args:
-            audiences: those that were asked for. An authenticator that knows of none confirms none;
-                what it says is of tokens for the API server then.
+            audiences: the requested audiences. An authenticator without audiences confirms none:
+                it reviewed the token as one for the API server.
         """
         user = self.user
         if not (self.authenticated and user.username):
@@ -59,7 +60,7 @@ class ReviewStatus(msgspec.Struct, frozen=True):
 
 
 class Review(msgspec.Struct, frozen=True):
-    """A review of either kind, as it is answered."""
+    """A review of either kind, with its answer."""
 
     status: ReviewStatus = ReviewStatus()
 
@@ -74,9 +75,9 @@ def token_review(token: str, audiences: Collection[str] = ()) -> dict[str, Any]:
 def access_review(
     user: User, verb: str, resource: str, namespace: str, name: str
 ) -> dict[str, Any]:
-    """Return a review of whether a user may do something to a resource of our group.
+    """Return a review of a user's right to a verb on a resource of Reserver's API group.
 
-    The resource may have a subresource, ``resource/subresource``; an empty name stands for any.
+    The resource may have a subresource, ``resource/subresource``; an empty name stands for all.
     """
     plural, _, subresource = resource.partition("/")
     attributes = {
@@ -91,7 +92,7 @@ def access_review(
 
 
 def path_review(user: User, path: str) -> dict[str, Any]:
-    """Return a review to ask whether a user may get a path that is not a resource."""
+    """Return a review of a user's right to get a path that is not a resource."""
     return _access_review(user, {"nonResourceAttributes": {"verb": "get", "path": path}})
 
 

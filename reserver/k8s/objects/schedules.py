@@ -1,4 +1,4 @@
-"""Schedules as people write them: cron, duration, time zone and end."""
+"""Schedules as users write them: cron, duration, time zone and end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.times import parse_duration, parse_moment
 
 LEAST_S = 60.0
-"""An occurrence lasts so many seconds at least: cron counts in minutes."""
+"""Least seconds of an occurrence: cron counts in minutes."""
 
 
 class ScheduleFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """A schedule as it is written; `reserver.base.schedule` says what the fields mean."""
+    """A schedule as users write it; see `reserver.base.schedule` for the fields."""
 
     cron: str
     duration: str
@@ -23,10 +23,10 @@ class ScheduleFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True,
 
 
 def read(fields: ScheduleFields) -> Schedule:
-    """Return the schedule that fields describe.
+    """Return the schedule of these fields.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its name.
+        InvalidInput: a field is not valid; the error carries its name.
     """
     with under("duration"):
         duration = parse_duration(fields.duration)

@@ -1,8 +1,8 @@
-"""Selectors of labels and of nodes: as objects have them, and as one text.
+"""Selectors of labels and of nodes: in objects, and as text.
 
-One in an object that the API server would not have let in means nothing here: it matches nothing,
-as in kube-scheduler, and the rest of the object is read. A text, such as ``zone in (a,b),!spot``,
-is read as `labels.Parse` of apimachinery reads it.
+A selector in an object that the API server would refuse matches nothing, as in kube-scheduler, and
+the rest of the object is read. A text, such as ``zone in (a,b),!spot``, has the syntax of
+`labels.Parse` in apimachinery.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class NodeSelectorTerm(WireStruct, frozen=True):
 
 
 class NodeSelector(WireStruct, frozen=True):
-    """Alternatives; a node must meet one."""
+    """Alternatives, of which a node must meet at least one."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
 def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    """Return the alternatives of a node selector, without empty ones: no node meets them."""
+    """Return the alternatives of a node selector, without empty ones: no node meets these."""
     return tuple(
         NodeTerm(
             labels=_selector(term.match_expressions or (), requirement),
@@ -66,7 +66,7 @@ def node_terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
 
 
 def label_selector(selector: LabelSelector | None) -> Selector:
-    """Return a label selector; an absent one matches nothing, an empty one everything."""
+    """Return a label selector; None matches nothing, an empty one everything."""
     if selector is None:
         return NOTHING
     expressions = _selector(selector.match_expressions or (), requirement)
@@ -100,7 +100,7 @@ def _is_one_integer(values: Sequence[str]) -> bool:
 
 
 def field_requirement(expression: Expression) -> Requirement | None:
-    """Return one term on a field: it has one value, and is ``In`` or ``NotIn``."""
+    """Return one term on a field; None unless it is ``In`` or ``NotIn`` with one value."""
     values = frozenset(expression.values or ())
     if expression.operator not in _SET_OPERATORS or len(expression.values or ()) != 1:
         return None
@@ -112,12 +112,12 @@ def checked_selector(
     expressions: Iterable[tuple[str, str, Sequence[str]]],
     most_values: int = 2**31,
 ) -> Selector:
-    """Return a label selector of one of our own objects, where a person can act on a mistake.
+    """Return a label selector of one of our own objects, and refuse an invalid one.
 
     Args:
-        labels: of ``matchLabels``.
+        labels: ``matchLabels``.
         expressions: key, operator and values of each of ``matchExpressions``.
-        most_values: how many values one of them may have.
+        most_values: most values of an expression.
 
     Raises:
         InvalidInput: the API server would refuse it; the error carries the path.
@@ -161,7 +161,7 @@ def parse_selector(text: str) -> Selector:
     """Return a label selector; an empty text selects everything.
 
     Raises:
-        InvalidInput: it is not one.
+        InvalidInput: the text is not a label selector.
     """
     requirements: list[Requirement] = []
     position = 0

@@ -41,7 +41,7 @@ class ClaimObject(WireStruct, frozen=True):
     status: _ClaimStatus = _ClaimStatus()
 
     def value(self) -> VolumeClaim:
-        """Return the claim as decisions see it.
+        """Return the claim as a value for decisions.
 
         Raises:
             InvalidInput: its owner references are malformed.
@@ -86,7 +86,7 @@ class VolumeObject(WireStruct, frozen=True):
     spec: _VolumeSpec = _VolumeSpec()
 
     def value(self) -> Volume:
-        """Return the volume as decisions see it."""
+        """Return the volume as a value for decisions."""
         affinity = self.spec.node_affinity
         required = affinity.required if affinity else None
         csi = self.spec.csi or _CsiVolume()
@@ -100,7 +100,7 @@ class VolumeObject(WireStruct, frozen=True):
 
 
 def _zones(labels: Labels) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the zone and region labels; one that names an empty zone says nothing."""
+    """Yield zone and region labels with their zones; a label with an empty zone is ignored."""
     for key in ZONE_LABELS.keys() & labels.keys():
         zones = frozenset(zone.strip() for zone in labels[key].split(_ZONE_DELIMITER))
         if "" not in zones:
@@ -116,7 +116,7 @@ class StorageClassObject(WireStruct, frozen=True):
     volume_binding_mode: str = ""
 
     def value(self) -> StorageClass:
-        """Return the class as decisions see it."""
+        """Return the class as a value for decisions."""
         return StorageClass(
             self.metadata.name, waits=self.volume_binding_mode == "WaitForFirstConsumer"
         )
@@ -136,13 +136,13 @@ class _NodeDrivers(WireStruct, frozen=True):
 
 
 class CsiNodeObject(WireStruct, frozen=True):
-    """A CSINode on the wire: it has the name of its node."""
+    """A CSINode on the wire; it has the name of its node."""
 
     metadata: Metadata = Metadata()
     spec: _NodeDrivers = _NodeDrivers()
 
     def limits(self) -> dict[str, int]:
-        """Return how many volumes of each driver the node can attach, where that is limited."""
+        """Return the most volumes that the node can attach, by driver with a limit."""
         offered = {each.name: each.allocatable for each in self.spec.drivers or ()}
         return {
             name: most.count

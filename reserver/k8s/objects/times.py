@@ -1,4 +1,4 @@
-"""Times and durations as people write them."""
+"""Times and durations as users write them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
 _SIXTY = tuple(f"{number:02}" for number in range(60))
 _DAYS = re.compile(r"([0-9]{1,6})d(.*)")
 _MOST_KEPT = 30
-"""Characters of a duration that is read once for all: a longer one fills no memory."""
+"""Most characters of a cached duration: longer texts would fill the memory."""
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -30,8 +30,8 @@ def parse_moment(text: str) -> float:
     """Return an RFC 3339 time as unix seconds.
 
     Raises:
-        InvalidInput: it is not one, it has no offset from UTC, or in UTC it is in no year from 1 to
-            9999, which could not be written again.
+            InvalidInput: it is not a time, it has no offset from UTC, or its year in UTC is not
+                from 1 to 9999, so that it could not be written again.
     """
     remedy = "write RFC 3339 with an offset, such as 2030-01-31T10:00:00Z"
     try:
@@ -47,7 +47,7 @@ def parse_moment(text: str) -> float:
 
 
 def parse_unix_or_moment(value: object) -> float:
-    """Return unix seconds, written as a number or as RFC 3339, as unix seconds.
+    """Return unix seconds of a number in unix seconds, or of RFC 3339.
 
     Raises:
         InvalidInput: it is neither, or so large that it must be milliseconds.
@@ -67,12 +67,12 @@ def parse_duration(text: str) -> float:
     """Return a duration such as ``24h``, ``1h30m`` or ``0`` in seconds.
 
     Raises:
-        InvalidInput: it is not a duration; days are not one, as in Go's ``time.ParseDuration``.
+        InvalidInput: it is not a duration; days are refused, as in Go's ``time.ParseDuration``.
     """
     return _seconds(text) if len(text) <= _MOST_KEPT else _seconds.__wrapped__(text)
 
 
-@lru_cache(1024)  # Many last as long.
+@lru_cache(1024)  # Many durations are equal.
 def _seconds(text: str) -> float:
     """Return a duration in seconds."""
     if not _DURATION.fullmatch(text):
@@ -82,9 +82,9 @@ def _seconds(text: str) -> float:
 
 
 def in_hours(text: str) -> str:
-    """Return a duration in which days may stand, such as ``1d12h``, as `parse_duration` takes it.
+    """Return a duration that may contain days, such as ``1d12h``, in the form of `parse_duration`.
 
-    A person who writes a day means 24 hours.
+    A day stands for 24 hours.
 
     Raises:
         InvalidInput: it is not a duration.
@@ -98,7 +98,7 @@ def in_hours(text: str) -> str:
 
 
 def show_duration(duration: timedelta) -> str:
-    """Return a duration as ``ttl`` has it, such as ``1h30m``; ``0`` stands for ever."""
+    """Return a duration in the form of ``ttl``, such as ``1h30m``; ``0`` means no end."""
     minutes, seconds = divmod(duration.seconds, 60)
     hours, minutes = divmod(minutes, 60)
     hours += 24 * duration.days
@@ -116,11 +116,11 @@ def show_in(seconds: float, zone: str) -> str:
     return f"{before}{_SIXTY[rest // 60]}:{_SIXTY[rest % 60]}{after}"
 
 
-@lru_cache(4096)  # Many begin and end in the same hours.
+@lru_cache(4096)  # Many moments are in the same hours.
 def _hour_in(hour: int, zone: str) -> tuple[str, ...]:
-    """Return what comes before and after the minutes and seconds of an hour of unix time.
+    """Return the texts before and after the minutes and seconds of an hour of unix time.
 
-    That is one text if the clocks of the zone show no full hour when it begins, or change in it.
+    Returns one text if local time is not a full hour at its start, or if the clocks change in it.
     """
     first, last = (
         datetime.fromtimestamp(3600 * hour + s, ZoneInfo(zone)).isoformat() for s in (0, 3599)
@@ -132,14 +132,14 @@ def _hour_in(hour: int, zone: str) -> tuple[str, ...]:
 
 def show_moment(seconds: float) -> str:
     """Return unix seconds as RFC 3339 in UTC, to the second."""
-    # Not strftime, which writes the year 1 as 1.
+    # Not strftime, which writes the year 1 without leading zeros.
     return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat('T', 'seconds')}Z"
 
 
 def show_micro(seconds: float) -> str:
     """Return unix seconds as a MicroTime, always with six decimal places.
 
-    What is read of it is shown as the same text again.
+    Reading a MicroTime and showing it again returns the same text.
     """
-    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)  # Rounded, not cut off.
+    moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)  # Rounded, not truncated.
     return f"{moment.isoformat('T', 'microseconds')}Z"

@@ -1,1 +1,1 @@
-"""Watching the API server: lists, watches, and the lag of a view."""
+"""Watches of the API server: lists, watches, and the lag of a view."""

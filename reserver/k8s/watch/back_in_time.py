@@ -1,8 +1,8 @@
-"""An API server that has gone back in time: etcd was restored from a backup.
+"""Detects that the API server's data is older than before: etcd was restored from a backup.
 
-If the API server goes on meanwhile, nothing tells its caches, from which lists and watches come.
-But it reads a single object from etcd, by a quorum (`Get` in apiserver's storage/cacher/cacher.go):
-an object that is older there than a view knows it has changed in a time that no longer is.
+If the API server keeps running meanwhile, its caches, which serve lists and watches, do not notice.
+But it reads a single object from etcd by a quorum (`Get` in apiserver's storage/cacher/cacher.go):
+an object that is older there than in a view was changed after the time of the backup.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from reserver.k8s.watch.reflector import Reflector
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 5.0
-"""How often views are compared with etcd, in seconds."""
+"""Seconds between two comparisons of views with etcd."""
 
 AGREED_S = 0.05
-"""How long an answer of etcd will do for what is asked often, in seconds: it is not replaced and
-come as far as it was within that time."""
+"""Seconds for which an answer of etcd is valid for frequent questions: a restored etcd is not back
+at its former revision within that time."""
 
 SILENT_AFTER_S = 10.0
-"""How long etcd may say nothing, in seconds. What takes longer may be a restore."""
+"""Longest silence of etcd, in seconds; a longer one may be a restore."""
 
 _A_MOMENT_S = 1.0
-"""How long a deletion may take to be shown by a watch until the watch is doubted, in seconds."""
+"""Seconds after a deletion in which a watch must show it, or else is distrusted."""
 
 _LOOKS = 20
-"""How often within that moment it is looked whether the watch has shown it."""
+"""Number of checks of the watch within that time."""
 
 _PAGE = "docs/operations.md#after-a-restore-of-etcd"
 
 
 async def watched(reflector: Reflector) -> None:
-    """Run a reflector; if the API server has gone back in time, end the process at once."""
+    """Run a reflector; end the process at once if the API server has gone back in time."""
     try:
         await reflector.run()
     except WentBack as exc:
@@ -54,9 +54,9 @@ async def watched(reflector: Reflector) -> None:
 
 
 def end(seen_in: str, why: WentBack) -> NoReturn:
-    """End the process at once, because it has seen what no longer is.
+    """End the process at once, because objects that it has seen no longer exist.
 
-    Whatever it knows or is about to write comes from that. The next one starts cold.
+    Its caches and its next writes depend on them. The next process starts with empty caches.
     """
     log.error(
         "the API server has gone back in time, ending at once",
@@ -64,18 +64,18 @@ def end(seen_in: str, why: WentBack) -> NoReturn:
         why=str(why),
         remedy=f"restart each kube-apiserver that went on, and kube-scheduler: {_PAGE}",
     )
-    os._exit(1)  # No write that is under way may be made any more.
+    os._exit(1)  # No write in flight may be sent any more.
 
 
 class EtcdCheck:
-    """Compares views with etcd, which may have been restored under an API server that goes on.
+    """Compares views with etcd, which may have been restored under a running API server.
 
     Attributes:
-        obstacle: why nothing may be decided; empty if nothing is known against the views.
+        obstacle: reason why nothing may be decided; empty if no view disagrees with etcd.
     """
 
     def __init__(self, now: Callable[[], float] = elapsed) -> None:
-        """Begin with nothing known; `now` is monotonic seconds."""
+        """Begin without an obstacle; `now` returns monotonic seconds."""
         self.obstacle = ""
         self._lost: WentBack | None = None
         self._watches = 0
@@ -86,8 +86,9 @@ class EtcdCheck:
     async def pass_first(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
         """Return once no view is ahead of etcd, so that a start does not trust such a cache.
 
-        A cache that is ahead stays wrong once etcd has come as far, when nothing tells any more. So
-        the refusal lasts until a watch ends, as all do whose API server is restarted.
+        A cache that is ahead stays invalid after etcd has reached its revision, but cannot be
+        detected any more. So decisions are refused until a watch ends, as all do when their API
+        server is restarted.
         """
         while True:
             if self._lost is not None:
@@ -106,10 +107,10 @@ class EtcdCheck:
             await asyncio.sleep(_A_MOMENT_S)
 
     def freeze(self, client: ApiClient, reflectors: Sequence[Reflector], why: WentBack) -> None:
-        """Decide and write nothing more.
+        """Stop all decisions and writes.
 
-        The process goes on, for it knows that these caches are wrong: once etcd has come as far as
-        it was, which may take seconds, nothing would tell the next one.
+        The process keeps running, because it has seen that these caches are invalid: once etcd has
+        reached its former revision, perhaps in seconds, a new process could not detect that.
         """
         if self._lost is None:
             self._lost, self._watches = why, _watches(reflectors)
@@ -121,14 +122,14 @@ class EtcdCheck:
             client.freeze(self.obstacle)
 
     async def _end_with_a_watch(self, reflectors: Sequence[Reflector]) -> NoReturn:
-        """End once a watch has ended, as all do whose API server is restarted."""
+        """End the process once a watch has ended, as all do when their API server is restarted."""
         assert self._lost is not None  # noqa: S101 - it is frozen
-        while _watches(reflectors) == self._watches:  # noqa: ASYNC110 - rare, and takes long
+        while _watches(reflectors) == self._watches:  # noqa: ASYNC110 - rare, and lasts long
             await asyncio.sleep(_A_MOMENT_S)
         end("etcd", self._lost)
 
     async def run(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
-        """Compare again and again, until cancelled; freeze if a view is ahead of etcd."""
+        """Compare periodically until cancelled; freeze if a view is ahead of etcd."""
         answered_at = self._now()
         while True:
             await asyncio.sleep(_A_MOMENT_S if self.obstacle else LOOK_EVERY_S)
@@ -153,28 +154,28 @@ class EtcdCheck:
     ) -> bool:
         """Return whether etcd is not behind the last changes of views; False without an answer.
 
-        A write that is sent while etcd is away waits in the API server for seconds, and is made by
-        the etcd that comes back. What was restored may meet all its preconditions. So whatever
-        cannot be undone asks for the time of what it follows from first; what was listed was
-        compared at the start. Those who wait share an answer.
+        A write that is sent while etcd is away waits in the API server for seconds, and the etcd
+        that comes back carries it out. A restored etcd may meet all its preconditions. So an
+        irreversible write is preceded by this check of the views that it depends on; listed objects
+        were compared at the start. Concurrent callers share an answer.
 
         Args:
-            client: reads what is compared.
-            reflectors: of the views.
-            within_s: how old the answer may be, in seconds.
+            client: reads the objects to compare.
+            reflectors: reflectors of these views.
+            within_s: highest age of the answer, in seconds.
         """
-        wanted = self._now() - within_s
+        oldest = self._now() - within_s
         if self._lost is not None:
             return False
         try:
             async with asyncio.timeout(SILENT_AFTER_S), self._asking:
-                if self._agreed_at > wanted:
+                if self._agreed_at > oldest:
                     return True
                 began = self._now()
                 changes = _last_changes(reflectors)
                 if began - self._all_agreed_at < AGREED_S and changes:
                     await _compare(client, *max(changes, key=itemgetter(2)))
-                else:  # What comes now soon covers what was lost of another view.
+                else:  # Later changes may soon hide a loss in another view.
                     await asyncio.gather(*(_compare(client, *each) for each in changes))
                     self._all_agreed_at = began
                 self._agreed_at = began
@@ -188,12 +189,12 @@ class EtcdCheck:
 
 
 def _watches(reflectors: Iterable[Reflector]) -> int:
-    """Return how often collections were watched."""
+    """Return the number of watches that were opened."""
     return sum(reflector.watches for reflector in reflectors)
 
 
 def _last_changes(reflectors: Iterable[Reflector]) -> list[tuple[Reflector, Key, int]]:
-    """Return what changed last of each view, be it there or gone."""
+    """Return the last change of each view, of an existing or a deleted object."""
     return [
         (reflector, *last)
         for reflector in reflectors
@@ -214,12 +215,12 @@ async def _compare_all(client: ApiClient, reflectors: Sequence[Reflector]) -> No
 
 
 async def compare(client: ApiClient, reflector: Reflector) -> None:
-    """Compare with etcd what changed last of a collection, and what changed last of what is there.
+    """Compare a collection's last change, and the newest of its existing objects, with etcd.
 
     Raises:
         ApiError: the API server refused, or did not answer.
-        InvalidInput: it answered with something else.
-        WentBack: an object is older in etcd than it was seen, or is gone and no watch says so.
+        InvalidInput: the answer was malformed.
+        WentBack: an object is older in etcd than in the view, or is gone without a watch event.
     """
     last = reflector.last_change
     if last is not None and reflector.view.revision_of(last[0]) <= 0:
@@ -254,7 +255,7 @@ async def _compare(client: ApiClient, reflector: Reflector, key: Key, revision: 
 
 
 def _address(collection: str, key: Key) -> str:
-    """Return the path of an object; its collection may be of all namespaces, or of one."""
+    """Return the path of an object; `collection` may cover one namespace or all."""
     namespace, name = key
     if "/namespaces/" in collection:
         return f"{collection}/{name}"

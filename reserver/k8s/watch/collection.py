@@ -1,8 +1,8 @@
-"""A collection of objects: its pages, its changes between two moments, and what encloses it.
+"""A collection of objects: its pages, its changes between two moments, and its CRD or namespace.
 
-A watch tells only by a bookmark that it has told all, and bookmarks come once a minute, and two
-seconds before the watch's end (`nextBookmarkTime` in apiserver's cacher/cache_watcher.go): a watch
-that is to end soon says soon how far it has come.
+Only a bookmark shows that a watch is complete. Bookmarks come once a minute, and two seconds before
+the watch's end (`nextBookmarkTime` in apiserver's cacher/cache_watcher.go): so a watch with a short
+timeout soon reports its resourceVersion.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class WatchedCollection(Protocol):
 
     @property
     def path(self) -> str:
-        """Its path."""
+        """Path of the collection."""
 
     @property
     def selector(self) -> Mapping[str, str]:
-        """Parameters of lists and watches."""
+        """Query parameters of lists and watches."""
 
 
 async def latest(client: ApiClient, collection: WatchedCollection) -> int:
-    """Return the resourceVersion that a list would have now: no earlier change is newer.
+    """Return the resourceVersion of a list made now: no earlier change is newer.
 
     Raises:
         ApiError: the API server refused, or did not answer.
-        InvalidInput: it answered with something else.
+        InvalidInput: the answer was malformed.
     """
     params = {**collection.selector, "limit": "1"}
     metadata = decode(ObjectList, await client.get(collection.path, params)).metadata
@@ -64,11 +64,11 @@ async def latest(client: ApiClient, collection: WatchedCollection) -> int:
 async def changes(
     client: ApiClient, collection: WatchedCollection, since: int, until: int
 ) -> AsyncIterator[tuple[int, WatchEvent]]:
-    """Yield each change after a resourceVersion up to another, and the resourceVersion it made.
+    """Yield each change after `since` up to `until`, with its resourceVersion.
 
     Raises:
-        ApiError: the API server refused, or did not answer; 410 if it does not remember so far.
-        InvalidInput: it answered with something else.
+        ApiError: the API server refused, or did not answer; 410 if `since` is too old for it.
+        InvalidInput: the answer was malformed.
     """
     reached = since
     for _ in range(_ROUNDS):
@@ -92,31 +92,31 @@ async def changes(
 
 
 PAGE = 250
-"""Objects per page of a list at most: bounds how long calls wait for decoding."""
+"""Most objects of a page: bounds the time for which its decoding delays calls."""
 
 PAGE_BYTES = 32 * 2**20
-"""So long is a page at most, in bytes. One object has three megabytes at most, but who may write
-pods can write many such; two pages are in memory at one time."""
+"""Most bytes of a page. One object has at most three megabytes, but a tenant can write many such
+pods; two pages are in memory at a time."""
 
 _LESS = 8
-"""A page that is too long is asked for again with so many times fewer objects."""
+"""A page that is too long is requested again with the number of objects divided by this."""
 
 
 class Pages:
     """The pages of one collection."""
 
     def __init__(self, client: ApiClient, path: str) -> None:
-        """Begin with pages of many objects; no object is known to be large."""
+        """Begin with the largest pages, as no object is known to be large."""
         self._client = client
         self._path = path
         self._limit = PAGE
 
     async def page(self, params: Mapping[str, str]) -> ObjectList:
-        """Return a page of a list, with as many objects as may be expected to be short enough.
+        """Return a page of a list, with fewer objects after pages that were too long.
 
         Raises:
             ApiError: the API server refused, or did not answer.
-            InvalidInput: it answered with something else.
+            InvalidInput: the answer was malformed.
         """
         while True:
             asked = {**params, "limit": str(self._limit)}
@@ -152,14 +152,14 @@ class _List(msgspec.Struct, frozen=True):
 class Enclosing:
     """A CRD or a namespace.
 
-    Its objects are deleted with it, one by one, and nobody has released them: such a deletion
+    Deleting it deletes its objects one by one, although no client released them: such a deletion
     counts only once the CRD or namespace exists again without them (docs/adr/0071).
     """
 
     def __init__(
         self, client: ApiClient, path: str, name: str, *, may_be_missing: bool = False
     ) -> None:
-        """Name it; one that may be missing counts once it has been seen."""
+        """Set its path and name; with `may_be_missing` it may not exist until it was seen once."""
         self._may_be_missing = may_be_missing
         self._client = client
         self._path = path
@@ -167,20 +167,20 @@ class Enclosing:
         self._kept_up_to = 0
 
     async def require_kept(self, revision: int) -> None:
-        """Return if it was not being deleted at a resourceVersion: others had deleted its objects.
+        """Return if it was not being deleted at `revision`, so that other clients deleted objects.
 
         Raises:
             ApiError: it is being deleted, or is gone; or the API server did not answer.
         """
         if revision <= self._kept_up_to:
-            return  # One answer for each burst of deletions.
+            return  # One request for each burst of deletions.
         params = {"fieldSelector": f"metadata.name={self._name}"}
         try:
             found = decode(_List, await self._client.get(self._path, params))
         except ApiError as exc:
             if not exc.is_absent:
                 raise
-            return  # An API server without CRDs, as the demo's: nobody deletes any.
+            return  # An API server without CRDs, as in the demo: none can be deleted.
         if not found.items and self._may_be_missing and not self._kept_up_to:
             return
         if not found.items or found.items[0].metadata.deletion_timestamp:

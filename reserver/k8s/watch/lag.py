@@ -1,4 +1,4 @@
-"""The lag of a view: since when it may lack changes, and when it is complete again."""
+"""The lag of a view: the time from which changes may be missing, until it is complete again."""
 
 from __future__ import annotations
 
@@ -12,60 +12,61 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.watch.collection import WatchedCollection, changes, latest
 
 MUTE_AFTER_S = 10.0
-"""How long a watch may take to show what was missed, in seconds; its cache may be behind."""
+"""Seconds in which a watch must show missed changes; its cache may be behind."""
 
 STALE_AFTER_S = 5.0
-"""How long changes may be missed before calls are no longer decided, in seconds."""
+"""Longest lag, in seconds, with which calls are still decided."""
 
 RELIST_AFTER_S = 30.0
-"""After how long without the API server all is listed, in seconds, though the watch would resume:
-so long, etcd may have been restored, and have come further than it was before."""
+"""Seconds without the API server after which all objects are listed, although the watch would
+resume: etcd may have been restored meanwhile, and have passed its former revision."""
 
 
 class Lag:
-    """Since when a view may lack changes, and how far its watch must get to have shown them.
+    """The start of a view's lag, and the resourceVersion at which its watch has caught up.
 
-    An accepted watch proves nothing yet: it shows what was missed only afterwards, and if its
-    connection hangs or breaks again, not at all.
+    An accepted watch proves nothing yet: it shows missed changes only afterwards, and none if its
+    connection hangs or breaks again.
 
     Attributes:
-        since: seconds on the event loop's clock; None while the view is complete.
+        since: start of the lag in seconds of the event loop's clock; None while the view is
+            complete.
         over: set while the view is complete.
-        revision: the watch has shown everything up to this resourceVersion.
+        revision: the watch has shown all changes up to this resourceVersion.
     """
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
+        """Begin without a list."""
         self.since: float | None = None
         self.over = asyncio.Event()
         self._goal: int | None = None
         self.revision = 0
 
     def begin(self, at: float) -> None:
-        """Changes after a moment may be missed; keeps the start of a lag already running."""
+        """Begin a lag: changes after `at` may be missing; the start of a running lag stays."""
         self.over.clear()
         self._goal = None
         if self.since is None:
             self.since = at
 
     def listed(self, at: float, revision: int) -> None:
-        """Everything was listed as of a moment or later, at a resourceVersion."""
-        self.since = None  # Without `end`: who waits for that would be woken.
+        """Handle a complete list with the state at `at` or later, at a resourceVersion."""
+        self.since = None  # Without `end`, which would wake its waiters.
         self.revision = revision
         self.begin(at)
 
     def reached(self, revision: int) -> None:
-        """The watch has shown everything up to a resourceVersion."""
+        """Handle a watch that has shown all changes up to a resourceVersion."""
         self.revision = revision
         self._compare()
 
     def aim(self, revision: int) -> None:
-        """No missed change is newer than a resourceVersion."""
+        """Set the resourceVersion of the newest missed change."""
         self._goal = revision
         self._compare()
 
     def end(self) -> None:
-        """The view is complete."""
+        """End the lag: the view is complete."""
         self.since, self._goal = None, None
         self.over.set()
 
@@ -75,31 +76,31 @@ class Lag:
 
 
 async def catch_up(client: ApiClient, collection: WatchedCollection, lag: Lag) -> None:
-    """Find out what a watch that was just accepted must show, and return once it has.
+    """Determine the changes that a new watch must show, and return once it has shown them.
 
     Raises:
-        ApiError: 410, nobody remembers what was missed: all has to be listed. Or the watch says
-            nothing: it has to be started over.
-        WentBack: what the watch goes on from has not happened.
+        ApiError: 410 if the API server no longer has the changes, so that a new list is needed. Or
+            the watch shows no events, and must be restarted.
+        WentBack: the watch's resourceVersion is newer than the API server's data.
     """
     await _find_missed(client, collection, lag)
     while not lag.over.is_set():
-        told = lag.revision
+        before = lag.revision
         with suppress(TimeoutError):
             async with asyncio.timeout(MUTE_AFTER_S):
                 await lag.over.wait()
-        if not lag.over.is_set() and lag.revision == told:
+        if not lag.over.is_set() and lag.revision == before:
             raise ApiError(0, "MuteWatch", "the watch does not tell what was missed before it")
 
 
 async def _find_missed(client: ApiClient, collection: WatchedCollection, lag: Lag) -> None:
-    """Find out how far a watch that was just accepted must get for the view to be complete.
+    """Determine the resourceVersion that a new watch must reach for the view to be complete.
 
-    On a busy collection it soon shows a newer change; otherwise another watch must tell.
+    On a busy collection the watch soon shows a newer change; otherwise a second watch reports it.
 
     Raises:
-        ApiError: 410, nobody remembers what was missed: all has to be listed.
-        WentBack: what the watch goes on from has not happened.
+        ApiError: 410 if the API server no longer has the changes, so that a new list is needed.
+        WentBack: the watch's resourceVersion is newer than the API server's data.
     """
     since, backoff = lag.revision, Backoff(0.2, 5.0)
     while True:
@@ -119,23 +120,23 @@ async def _find_missed(client: ApiClient, collection: WatchedCollection, lag: La
 
 
 def require_progress(before: int, now: int) -> None:
-    """Compare two resourceVersions: of what was seen, and of a list that was asked for afterwards.
+    """Check that a later list's resourceVersion `now` is not below `before`, which was seen.
 
     Lists without a resourceVersion are linearizable, whichever of several API servers answers and
-    however far its watch cache is behind (KEP-2340): the later is never less.
+    however far its watch cache is behind (KEP-2340), so the resourceVersion never decreases.
 
     Raises:
-        WentBack: it is.
+        WentBack: it has decreased.
     """
     if now < before:
         raise WentBack(f"it is at resourceVersion {now} and was at {before}")
 
 
 class Awaited:
-    """Conditions that somebody waits for."""
+    """Conditions with waiting tasks."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without conditions."""
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -146,11 +147,11 @@ class Awaited:
             await true
 
     def check(self) -> None:
-        """Wake those whose condition is true."""
+        """Wake the tasks whose condition is true."""
         conditions, self._conditions = self._conditions, []
         for condition, true in conditions:
             if true.done():
-                continue  # Nobody waits any more.
+                continue  # The task was cancelled.
             if condition():
                 true.set_result(None)
             else:

@@ -1,4 +1,4 @@
-"""What a collection shows: each object that is there, and each that is gone."""
+"""A view of a collection: reports each object that exists, and each that is deleted."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Key = tuple[str, str]
 """Namespace (empty for cluster-scoped objects) and name."""
 
 UNKNOWN = -1
-"""For the resourceVersion of an object of which nobody keeps it."""
+"""Stands for the resourceVersion of an object in a view that does not keep it."""
 
 
 _A_STEP = 1000
 
 _MOST_NOTED = 100
-"""How many objects stay noted in the order of their changes: the last ones may soon be deleted."""
+"""Most objects in the order of their changes: the latest ones may soon be deleted."""
 
 
 def _kept_by_nobody(_: Key) -> int:
@@ -37,21 +37,22 @@ def _kept_by_nobody(_: Key) -> int:
 
 @dataclass(eq=False, repr=False)
 class ObjectView(Generic[T]):
-    """Reports each object of a collection that is seen, and each that is gone.
+    """Reports each object of a collection that a list or watch shows, and each that is gone.
 
     Attributes:
-        seen: called with each object that exists, whenever it may have changed, and whether a
-            list shows it: then it may have changed more than once; raises InvalidInput.
+        kind: the struct of an object.
+        seen: called with each object that may have changed, and with whether a list shows it, as it
+            may have changed several times then; raises InvalidInput.
         gone: called with each object that no longer exists.
-        known: the objects that are believed to exist.
-        has_successor: whether one of the same name is known, but of another UID than this.
-        revision_of: the resourceVersion that an object is known at; 0 if there is none.
-        broken: called with each object that cannot be read or judged: what is known of it is
-            out of date from then on.
-        ended: called with the resourceVersion of each list that has been taken.
-        events: what a watch of them shows.
-        unreadable: how many objects were skipped because they could not be read.
-        revision: the resourceVersion at which what is gone was.
+        known: returns the cached objects.
+        has_successor: returns whether the cached object of a name has another UID than this one.
+        revision_of: returns the resourceVersion of a cached object; 0 for none.
+        broken: called with each object that cannot be read: its cached state is out of date from
+            then on.
+        ended: called with the resourceVersion of each complete list.
+        events: the struct of a watch event.
+        unreadable: number of objects that were skipped because they could not be read.
+        revision: resourceVersion of the list or event that showed the last deletion.
     """
 
     kind: type[T]
@@ -65,35 +66,35 @@ class ObjectView(Generic[T]):
     ended: Callable[[int], None] = lambda _: None
 
     def __post_init__(self) -> None:
-        """Begin with nothing seen."""
+        """Begin with an empty collection."""
         self.events: type[ReadEvent[T]] = ReadEvent[self.kind]  # type: ignore[name-defined]
         self.revision = self.unreadable = self._seen_up_to = 0
         self._unread: set[Key] = set()
-        self._changed: dict[Key, None] = {}  # The last one at the end, of those that are there.
+        self._changed: dict[Key, None] = {}  # Existing objects, the last changed at the end.
         self._has_newest = self.keeps_revisions
         self._is_listed_anew = False
         self._unlisted: set[Key] = set()
 
     @property
     def keeps_revisions(self) -> bool:
-        """Whether it knows the resourceVersion of each object; each can be read by its name."""
+        """Whether the view keeps resourceVersions, so that each object can be read by its name."""
         return self.revision_of is not _kept_by_nobody
 
     def noted(self) -> tuple[Key, int] | None:
-        """Return what a watch has shown last of what is there, or `newest` has found before."""
+        """Return the existing object that changed last in a watch, or that `newest` found."""
         for key in tuple(self._changed)[:-_MOST_NOTED]:
             del self._changed[key]
         while self._changed:
             key = next(reversed(self._changed))
             if (revision := self.revision_of(key)) > 0:
                 return key, revision
-            del self._changed[key]  # A pod that has finished, say.
+            del self._changed[key]  # For example a finished pod.
         return None
 
     def newest(self) -> Generator[None, None, tuple[Key, int] | None]:
-        """Return the object that changed last of those that are known, and its resourceVersion.
+        """Return the cached object that changed last, and its resourceVersion.
 
-        All are looked at only if none is noted, or once after a list.
+        All objects are scanned only if `noted` has none, or once after a list.
         """
         if not self._is_listed_anew and (noted := self.noted()) is not None:
             return noted
@@ -110,25 +111,25 @@ class ObjectView(Generic[T]):
         return newest
 
     def list_began(self, seen: int = 0) -> None:
-        """Begin a list: it may not show what becomes known from now on.
+        """Begin a list, which may not show objects that are cached from now on.
 
         Args:
-            seen: everything up to this resourceVersion was shown; 0 for nothing.
+            seen: all changes up to this resourceVersion were shown; 0 for none.
         """
         self._seen_up_to = seen
         self._unlisted = set(self.known())
         self._is_listed_anew = True
 
     def listed(self, item: T | msgspec.Raw) -> Steps:
-        """Take an object that a page of a list shows."""
+        """Process an object of a page of a list."""
         metadata = yield from self._take(item, listed=True)
         self._unlisted.discard(_key(metadata))
 
     def _require_known(self, metadata: Metadata) -> None:
-        """Compare an object of a list with what is known of it.
+        """Compare an object of a list with its cached state.
 
         Raises:
-            WentBack: it has not changed since what was seen, and yet was not so, or was gone.
+            WentBack: its resourceVersion was covered before, with another state of the object.
         """
         now, key = metadata.revision, _key(metadata)
         if not 0 < now <= self._seen_up_to or key in self._unread:
@@ -140,7 +141,7 @@ class ObjectView(Generic[T]):
             raise WentBack(f"{name} is at resourceVersion {now} and was {state}")
 
     def list_ended(self, revision: int) -> Steps:
-        """Drop the objects that no page has shown; the list was of this resourceVersion."""
+        """Drop the objects that no page has shown; `revision` is the list's resourceVersion."""
         self.revision = revision
         while self._unlisted:
             yield from self._drop(self._unlisted.pop())
@@ -148,11 +149,11 @@ class ObjectView(Generic[T]):
         self.ended(revision)
 
     def changed(self, item: T | msgspec.Raw) -> Generator[None, None, Metadata]:
-        """Take an object that was added or modified; return its metadata."""
+        """Process an object that was added or modified; return its metadata."""
         return self._take(item, listed=False)
 
     def deleted(self, item: T | msgspec.Raw) -> Generator[None, None, Metadata]:
-        """Drop an object, after taking its last state: a pod may have been bound in between."""
+        """Drop an object, after processing its last state: a pod may have been bound meanwhile."""
         self.revision = metadata_of(item).revision
         metadata = yield from self._take(item, listed=False)
         if not self.has_successor(_key(metadata), metadata.uid):
@@ -160,7 +161,7 @@ class ObjectView(Generic[T]):
         return metadata
 
     def _take(self, item: T | msgspec.Raw, *, listed: bool) -> Generator[None, None, Metadata]:
-        """Take an object, read or not; return its metadata."""
+        """Process an object, decoded or raw; return its metadata."""
         yield  # A megabyte takes milliseconds to decode.
         metadata, shown = self._read(item)
         if shown is not None:
@@ -173,14 +174,14 @@ class ObjectView(Generic[T]):
                     yield from self.seen(shown, listed) or ()
                 except InvalidInput as exc:
                     self._pass_over(key, item, exc)
-            if self._has_newest and not listed:  # No call: each event of each pod comes here.
+            if self._has_newest and not listed:  # Inline: each event of each pod comes here.
                 if key in self._changed:
                     del self._changed[key]
                 self._changed[key] = None
         return metadata
 
     def _read(self, item: T | msgspec.Raw) -> tuple[Metadata, T | None]:
-        """Return an object and its metadata; None for one that cannot be read."""
+        """Return an object and its metadata; None for an unreadable object."""
         if not isinstance(item, msgspec.Raw):
             return item.metadata, item
         try:

@@ -1,4 +1,4 @@
-"""Keeps a view of one collection up to date: list, then watch, for ever.
+"""Keeps a view of one collection up to date: list, then watch, repeatedly.
 
 The rules are those of client-go's tools/cache/reflector.go: resume from the last resourceVersion,
 list again after 410 Gone, back off with jitter, treat a silent connection as broken.
@@ -28,36 +28,36 @@ from reserver.k8s.watch.object_view import Key, ObjectView
 log = structlog.get_logger(__name__)
 
 IDLE_LIMIT_S = 90.0
-"""How long a watch may be silent, in seconds. The API server sends a bookmark every minute."""
+"""Longest silence of a watch, in seconds. The API server sends a bookmark every minute."""
 
 _WATCH_TIMEOUT_S = (1800, 3600)
-"""Longer than client-go's: after each end, bindings wait a second for what was missed."""
+"""Range of seconds, longer than client-go's: after each end, bindings wait a second to catch up."""
 
 _SHORTEST_WATCH_S = 1.0
 _HEALTHY_S = 2.0
 _BACKOFF_S = (0.2, 5.0)
-"""No call is decided meanwhile, and there are few Reservers: a longer pause helps nobody."""
+"""First and longest pause, in seconds: no call is decided meanwhile, and replicas are few."""
 
 ABSENT_PAUSE_S = 2.0
-"""How long a new collection may remain unread, in seconds."""
+"""Longest time for which a new collection remains unread, in seconds."""
 
 ABSENT_AFTER_S = 30.0
-"""How long a known collection must be absent to count as gone, in seconds."""
+"""Seconds for which a known collection must be absent to count as gone."""
 
 
 class Reflector:
     """Keeps a view of one collection up to date.
 
     Attributes:
-        selector: parameters of lists and watches.
-        view: what it keeps up to date.
-        is_optional: the API server need not know the collection.
-        enclosing: while one of them is being deleted or gone, the view stays as it is, out of date.
+        selector: query parameters of lists and watches.
+        view: the view to keep up to date.
+        is_optional: the API server need not serve the collection.
+        enclosing: CRDs or namespaces; while one is being deleted or gone, the view is frozen.
         synced: set once the collection has been listed.
-        absent: the API server does not know the collection, so it is empty.
-        lists: how often it was listed.
-        watches: how often it was watched.
-        last_change: what a watch has shown last, and at which resourceVersion; None after a list.
+        absent: the API server does not serve the collection, so it is empty.
+        lists: number of lists.
+        watches: number of watches.
+        last_change: object and resourceVersion of the last watch event; None after a list.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Reflector:
         is_optional: bool = False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep a view up to date; `timer` gives monotonic seconds.
+        """Keep a view up to date; `timer` returns monotonic seconds.
 
-        With `is_optional` the API server need not know the collection (its CRD may be missing): as
-        long as it does not, there is nothing in it.
+        With `is_optional` the API server need not serve the collection (its CRD may be missing):
+        meanwhile the collection is empty.
         """
         self._client = client
         self.path = path
@@ -84,38 +84,38 @@ class Reflector:
         self.enclosing: Collection[Enclosing] = ()
         self._now = timer
         self._pacer = Pacer()
-        self._version = ""  # To resume from; empty to list.
+        self._version = ""  # resourceVersion to resume from; empty to list.
         self._backoff = Backoff(*_BACKOFF_S)
         self._complaint = ""
         self._lag = Lag()
-        self._accepted_at: float | None = None  # Since when a watch is open.
-        self._watching: asyncio.TaskGroup | None = None  # As long as it is.
+        self._accepted_at: float | None = None  # Start of the open watch.
+        self._watching: asyncio.TaskGroup | None = None  # Tasks of the open watch.
         self._catching_up: asyncio.Task[None] | None = None
         self.synced = asyncio.Event()
         self.absent = False
-        self._unknown_at: float | None = None  # Since when the API server answers 404.
-        self._away_since: float | None = None  # Since when it does not answer.
+        self._unknown_at: float | None = None  # Start of the API server's 404 answers.
+        self._away_since: float | None = None  # Start of the API server's silence.
         self.lists = self.watches = 0
         self.last_change: tuple[Key, int] | None = None
 
     def __str__(self) -> str:
-        """Return what is watched."""
+        """Return path and selector of the collection."""
         selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
         return f"{self.path}?{selector}" if selector else self.path
 
     @property
     def current(self) -> asyncio.Event:
-        """Set while the watch has shown everything that happened before it began."""
+        """Set while the watch has shown all changes before its start."""
         return self._lag.over
 
     def distrust(self, seconds: float) -> None:
-        """Treat the last seconds as unseen until the watch has shown what happened."""
+        """Treat changes of the last seconds as missed until the watch has shown them."""
         self._lag.begin(self._now() - seconds)
         if self._watching is not None:
             self._catch_up(self._watching)
 
     def obstacle(self) -> str:
-        """Return why calls cannot be decided on the view; empty if they can."""
+        """Return the reason why calls cannot be decided on the view; empty if they can."""
         is_listed, since = self.synced.is_set(), self._lag.since
         if is_listed and (since is None or self._now() - since <= STALE_AFTER_S):
             return ""
@@ -126,7 +126,7 @@ class Reflector:
         """List and watch until cancelled.
 
         Raises:
-            WentBack: what was seen is not so any more.
+            WentBack: the API server's data is older than the view.
         """
         while True:
             try:
@@ -150,8 +150,8 @@ class Reflector:
     async def _list(self) -> str:
         """List all pages and return the resourceVersion to watch from.
 
-        Without a resourceVersion the API server answers with the latest state, so that whoever
-        starts sees every binding of the one before.
+        Without a resourceVersion the API server answers with the latest state, so a new process
+        sees every binding of the previous one.
         """
         began = self._now()
         self.lists += 1
@@ -163,7 +163,7 @@ class Reflector:
                 page = await asked
                 require_progress(seen, page.metadata.revision)
                 token = page.metadata.continue_
-                if token:  # The API server makes the next page while this one is taken.
+                if token:  # The API server prepares the next page while this page is processed.
                     asked = asyncio.create_task(self._page(token))
                 for item in page.items or ():
                     await self._pacer.run(self.view.listed(item))
@@ -186,10 +186,10 @@ class Reflector:
         return await self._pages.page(self.selector | ({"continue": token} if token else {}))
 
     async def require_kept(self, revision: int) -> None:
-        """Return if what encloses the collection was not being deleted at a resourceVersion.
+        """Return if no CRD or namespace of the collection was being deleted at `revision`.
 
         Raises:
-            ApiError: it was, or nobody answered.
+            ApiError: one was being deleted or is gone, or the API server did not answer.
         """
         for each in self.enclosing:
             await each.require_kept(revision)
@@ -257,10 +257,11 @@ class Reflector:
         await self._pacer.give_way()  # Thousands of lines may have come at once.
 
     async def _is_absent(self) -> bool:
-        """Note that the API server does not know the collection; return whether that is acceptable.
+        """Handle a collection that is not served; return whether it counts as empty.
 
-        While it starts it answers 503 until it knows all CRDs. When a CRD is removed, a watch shows
-        the end of its objects first; so a known collection is out of date before it counts as gone.
+        A starting API server answers 503 until it knows all CRDs. When a CRD is removed, a watch
+        shows the deletion of its objects first; so a known collection is out of date before it
+        counts as gone.
         """
         if not self.is_optional:
             return False
@@ -283,17 +284,17 @@ class Reflector:
         self._complaint = ""
 
     async def _back_off(self, error: ApiError) -> None:
-        # A connection that was silent for so long may have been dead for so long.
+        # A connection that was silent until its limit may have been dead for all that time.
         silent_s = IDLE_LIMIT_S if error.reason == "Timeout" else 0.0
         since = self._now() - silent_s
         self._lag.begin(since)
         if self._away_since is None and not error.status:
             self._away_since = since
         if self._accepted_at is not None and self._now() - self._accepted_at > _HEALTHY_S:
-            self._backoff.succeeded()  # It was well; nothing may have happened to tell.
+            self._backoff.succeeded()  # The watch was healthy, perhaps without an event.
         self._accepted_at = None
         complaint = advice(error)
-        if complaint != self._complaint:  # One line for one fault, however often it is retried.
+        if complaint != self._complaint:  # One line for each new reason, not for each attempt.
             log.warning("collection cannot be read, retrying", collection=str(self), why=complaint)
         self._complaint = complaint
         await self._backoff.sleep()
