@@ -4,11 +4,11 @@
 owner = PodOwner(namespace="shop", name="web-0")
 spec = Spec(owners=[owner], node="worker-3", resources={"cpu": "2"})
 with SyncClient("127.0.0.1:9443") as client, client.hold("web-move-1", spec):
-    ...  # Nobody but shop/web-0 gets those two CPUs.
+    ...  # Only shop/web-0 can use these two CPUs.
 ```
 
-Calls have deadlines. When reserver is not ready or does not answer, the client repeats those that
-are safe to repeat. Create is one of them, because each request has an id.
+Calls have deadlines. If Reserver is not ready or does not answer, the client repeats each call that
+is safe to repeat. This includes Create, because each request has an id.
 """
 
 from __future__ import annotations

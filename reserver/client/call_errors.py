@@ -1,7 +1,7 @@
-"""The error of a call that failed, made of what grpc raises, read with protobuf alone.
+"""The error of a failed call, from an exception of grpc; the details need only protobuf.
 
-The messages have the field numbers of google.rpc. Their names are this client's own, so they stand
-beside those of googleapis-common-protos, which the client does not need.
+The messages have the field numbers of google.rpc, but names of this client, so that they do not
+conflict with googleapis-common-protos, which the client does not need.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MESSAGES: dict[str, tuple[tuple[str, int, Any, bool], ...]] = {
     "FieldViolation": (("field", 1, _STRING, False), ("description", 2, _STRING, False)),
     "BadRequest": (("field_violations", 1, "FieldViolation", True),),
 }
-"""By name: the fields with their numbers, their types, and whether there are several."""
+"""The fields of each message: name, number, type, and whether it is repeated."""
 
 
 class ErrorDetails(NamedTuple):
-    """The reason of a refusal for programs, and what is wrong by the path of the field."""
+    """The machine-readable reason of a refusal, and the problems by path of the field."""
 
     reason: str
     fields: Mapping[str, str]
@@ -60,7 +60,7 @@ _CLASSES = _classes()
 
 
 def read_details(status: bytes) -> ErrorDetails:
-    """Return what a `google.rpc.Status` says; nothing if it is none."""
+    """Return the details of a `google.rpc.Status`; empty if it cannot be decoded."""
     reason, fields = "", dict[str, str]()
     try:
         for detail in _CLASSES["Status"].FromString(status).details:
@@ -85,7 +85,7 @@ class CallFailed(ReserverError):
         code: name of the gRPC status code, e.g. ``RESOURCE_EXHAUSTED``.
         message: one line for a person.
         reason: for a program, e.g. ``NO_ROOM``; empty if the server gave none.
-        fields: what is wrong, by the path of the field.
+        fields: the problems, by the path of the field.
     """
 
     def __init__(self, code: str, message: str, reason: str, fields: Mapping[str, str]) -> None:
@@ -110,11 +110,11 @@ class FailedCall(Protocol):
         """Return the message."""
 
     def trailing_metadata(self) -> Any:  # noqa: ANN401 - pairs, in a type of each channel's own
-        """Return what the server sent at the end."""
+        """Return the trailing metadata of the server."""
 
 
 def as_failure(error: FailedCall) -> CallFailed:
-    """Return why a call failed."""
+    """Return the `CallFailed` of an exception of grpc."""
     metadata = dict(error.trailing_metadata() or ())
-    said = read_details(metadata.get(_DETAILS_KEY, b""))
-    return CallFailed(error.code().name, error.details() or "", said.reason, said.fields)
+    found = read_details(metadata.get(_DETAILS_KEY, b""))
+    return CallFailed(error.code().name, error.details() or "", found.reason, found.fields)

@@ -1,4 +1,4 @@
-"""The calls about capacity: what nodes have, what would fit, and why a pod waits."""
+"""The calls of CapacityService: capacity, quotas and accounts, what-if checks, pending pods."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class NodeCapacity(NamedTuple):
     """The capacity of a node.
 
     Attributes:
-        node: its name.
-        resources: by resource.
-        fits: for how many slots of those that were asked about there is room; 0 if none were.
+        node: the name of the node.
+        resources: the amounts by resource.
+        fits: the number of slots that fit; 0 if the request has no slot.
     """
 
     node: str
@@ -33,17 +33,17 @@ class NodeCapacity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamespaceQuota:
-    """The quota of a namespace, and how much its reservations hold.
+    """The quota of a namespace, and its usage.
 
     Attributes:
-        namespace: which one; empty for the ceiling on what all tenants may hold.
-        name: of the quota; ``default`` where the namespace has none of its own.
-        hard: the most of ``reservations`` and each ``held.RESOURCE``, as quantities.
-        used: what is used of it.
-        pending: how many reservations of the namespace exceed its quotas.
-        max_ttl: how long one may live from its creation; None for any time.
-        forbids_node_names: none may name its node.
-        forbids_firm_holds: each has to be preemptible.
+        namespace: the namespace; empty for the ceiling on all tenants together.
+        name: the name of the quota; ``default`` if the namespace has none of its own.
+        hard: the limits of ``reservations`` and each ``held.RESOURCE``, as quantities.
+        used: the usage of each limit.
+        pending: the number of reservations of the namespace that exceed its quotas.
+        max_ttl: the longest lifetime from the creation; None for any.
+        forbids_node_names: whether reservations must not name a node.
+        forbids_firm_holds: whether reservations must be preemptible.
     """
 
     namespace: str
@@ -58,22 +58,22 @@ class NamespaceQuota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldAccount:
-    """A resource that was held in a week for an owner, in amounts times hours.
+    """A resource held for an owner in a week, in amounts times hours.
 
-    Amounts are cores, bytes or pieces; ``_others`` stands for all beyond the bounds.
+    Amounts are cores, bytes or pieces; ``_others`` sums namespaces and owners beyond the bounds.
 
     Attributes:
-        week: when the week begins, a Monday 00:00 UTC.
-        namespace: of the pods that it was for.
-        owner: who could claim it, in words.
-        resource: of what.
-        held: all of it.
-        claimed: in slots that pods had claimed.
-        used: what these pods requested.
-        unused: held and not used.
-        cost: of what was held; None where the resource has no price.
-        unused_cost: of what was not used; None likewise.
-        currency: of the costs; empty where the configuration names none.
+        week: the start of the week, a Monday 00:00 UTC.
+        namespace: the namespace of the owner.
+        owner: the owner, in words.
+        resource: the name of the resource.
+        held: the held amount.
+        claimed: the part in claimed slots.
+        used: the requests of the pods with claimed slots.
+        unused: the held part that no pod used.
+        cost: the cost of `held`; None if the resource has no price.
+        unused_cost: the cost of `unused`; None if the resource has no price.
+        currency: the currency of the costs; empty if the configuration names none.
     """
 
     week: datetime
@@ -91,12 +91,12 @@ class HoldAccount:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A reservation of a set that lacks room.
+    """A reservation of a set that does not fit.
 
     Attributes:
-        index: its place in the set.
-        message: what is missing.
-        never: it would not fit if the node were empty.
+        index: the index of the reservation in the set.
+        message: the missing room.
+        never: whether it would not fit on an empty node either.
     """
 
     index: int
@@ -106,12 +106,12 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a set would be created.
+    """The result of a what-if check of a set.
 
     Attributes:
-        fits: all of it fits at this instant.
-        shortages: those that do not.
-        placements: where each one would go, in their order; empty for one that has no place.
+        fits: whether the whole set fits at this instant.
+        shortages: the reservations that do not fit.
+        placements: the nodes of each reservation, in their order; empty for one without room.
     """
 
     fits: bool
@@ -132,11 +132,11 @@ class Capacity:
         """Yield the capacity of nodes, ordered by name.
 
         Args:
-            names: only these; all if it is empty. Those that do not exist are passed over.
-            slot: what one slot takes, for `NodeCapacity.fits`.
+            names: the nodes; empty for all. Names of absent nodes are ignored.
+            slot: the resources of one slot, for `NodeCapacity.fits`.
 
         Raises:
-            CallFailed: it cannot be read.
+            CallFailed: the call failed.
         """
         request = pb.ListNodesRequest(node_names=names, slot=slot or {})
         async for page in self._connection.pages(self._stub.ListNodes, request):
@@ -144,10 +144,10 @@ class Capacity:
                 yield messages.read(node, NodeCapacity)
 
     async def quotas(self, namespace: str = "") -> AsyncGenerator[NamespaceQuota, None]:
-        """Yield what a namespace, or each, may hold and holds, ordered by namespace and name.
+        """Yield the quotas of one or all namespaces with their usage, by namespace and name.
 
         Raises:
-            CallFailed: it cannot be read.
+            CallFailed: the call failed.
         """
         request = pb.ListQuotasRequest(namespace=namespace)
         async for page in self._connection.pages(self._stub.ListQuotas, request):
@@ -157,14 +157,14 @@ class Capacity:
     async def accounts(
         self, namespace: str = "", *, since: datetime | None = None
     ) -> AsyncGenerator[HoldAccount, None]:
-        """Yield what was held, ordered by week, namespace, owner and resource.
+        """Yield the accounts of holds, ordered by week, namespace, owner and resource.
 
         Args:
-            namespace: of the pods that it was for; empty for any.
-            since: of weeks that end later; None for all that are kept.
+            namespace: the namespace of the owners; empty for all.
+            since: skips the weeks that ended by this time; None for all weeks.
 
         Raises:
-            CallFailed: it cannot be read.
+            CallFailed: the call failed.
         """
         messages.check_zone(since, "since")
         request = pb.ListAccountsRequest(namespace=namespace, since=since)
@@ -173,10 +173,10 @@ class Capacity:
                 yield replace(messages.read(each, HoldAccount), currency=page.currency)
 
     async def what_if(self, specs: Sequence[Spec], namespace: str = "") -> Verdict:
-        """Return whether `create_set` would create a set at this instant, in a namespace.
+        """Return whether `create_set` would create a set in a namespace at this instant.
 
         Raises:
-            CallFailed: it cannot be said, or a spec is not acceptable.
+            CallFailed: the call failed, or a spec is invalid.
         """
         request = pb.WhatIfRequest(
             reservations=map(messages.write_spec, specs), namespace=namespace
@@ -192,19 +192,19 @@ class Capacity:
         )
 
     async def dump(self) -> bytes:
-        """Return how the process is that answers, as JSON for a bug report, without secrets.
+        """Return the state of the answering process as JSON for a bug report, without secrets.
 
         Raises:
-            CallFailed: it cannot be read.
+            CallFailed: the call failed.
         """
         answer: pb.DumpResponse = await self._connection.call(self._stub.Dump, pb.DumpRequest())
         return answer.document
 
     async def explain(self, namespace: str, pod: str) -> dict[str, Any]:
-        """Return why a pod is pending, or where it may go, as ``GET /explain`` answers.
+        """Return why a pod is pending, or its possible nodes, in the form of ``GET /explain``.
 
         Raises:
-            CallFailed: ``NOT_FOUND`` if there is no such pod.
+            CallFailed: ``NOT_FOUND`` if the pod is absent.
         """
         request = pb.ExplainRequest(pod_namespace=namespace, pod_name=pod)
         answer = await self._connection.call(self._stub.Explain, request)

@@ -1,7 +1,7 @@
 """Both clients: `Client` is for asyncio, `SyncClient` blocks.
 
-A call that blocks is the coroutine of `Client`, on a connection whose own coroutines block instead
-of waiting. So one step carries it from its beginning to its end, without an event loop.
+A blocking call runs the coroutine of `Client` on a connection whose coroutines block instead of
+suspending. So a single step completes the coroutine, without an event loop.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Client(ReservationCalls):
         capacity: the calls about capacity.
     """
 
-    def __init__(  # noqa: PLR0913 - what a connection needs
+    def __init__(  # noqa: PLR0913 - options of a connection
         self,
         address: str,
         *,
@@ -49,17 +49,17 @@ class Client(ReservationCalls):
 
         Args:
             address: ``ADDRESS:PORT``, or any name that gRPC resolves.
-            token: of a user that the API server knows, or a function that returns the current one;
-                empty if none is required. Except on loopback it needs TLS.
-            root_certificates: PEM of the CAs to trust: turns TLS on.
+            token: a bearer token accepted by the API server, or a function that returns the current
+                one; empty if none is required. It requires TLS, except on loopback.
+            root_certificates: PEM of the CAs to trust; enables TLS.
             client_certificate: PEM of key and certificate, for mutual TLS.
-            server_name: to expect in the server's certificate; that of the address if empty.
-            deadline_s: how long a call may take, including repetitions, in seconds.
-            connect_s: how long of that nobody need be there, in seconds.
+            server_name: the name in the server's certificate; empty for the host of the address.
+            deadline_s: timeout of a call with its repetitions, in seconds.
+            connect_s: timeout of a call while the server is unreachable, in seconds.
             retrying: called before a call is repeated, and before a watch is resumed.
 
         Raises:
-            ValueError: without TLS, anybody could read the token.
+            ValueError: a token without TLS.
         """
         terms = ConnectionTerms(
             address=address,
@@ -83,10 +83,10 @@ class Client(ReservationCalls):
 
 
 class Blocking(Generic[Calls]):
-    """Blocks until calls are answered.
+    """The base of the blocking clients.
 
     Attributes:
-        calls: on a `SyncConnection`.
+        calls: the asynchronous calls, on a `SyncConnection`.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -94,7 +94,7 @@ class Blocking(Generic[Calls]):
 
 
 def done(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Return the result of a coroutine that never waits."""
+    """Return the result of a coroutine that never suspends."""
     try:
         work.send(None)
     except StopIteration as exc:
@@ -152,7 +152,7 @@ def _entering(
 
 
 class SyncCapacity(Blocking[Capacity]):
-    """The calls about capacity, which change nothing; as `Capacity`, blocking."""
+    """The blocking form of `Capacity`, whose calls change nothing."""
 
     nodes = _iterating(Capacity.nodes)
     quotas = _iterating(Capacity.quotas)
@@ -165,8 +165,8 @@ class SyncCapacity(Blocking[Capacity]):
 class SyncClient(Blocking[ReservationCalls]):
     """A client of the gRPC API that blocks, as a context manager; threads may share it.
 
-    Arguments, results and errors are those of `Client`. `close()` of the iterator that `watch`
-    returns ends the watch.
+    Arguments, results and errors are the same as for `Client`. `close()` of the iterator from
+    `watch` ends the watch.
 
     Attributes:
         capacity: the calls about capacity.
@@ -198,7 +198,7 @@ class SyncClient(Blocking[ReservationCalls]):
         """Prepare to connect.
 
         Raises:
-            ValueError: without TLS, anybody could read the token.
+            ValueError: a token without TLS.
         """
         terms = ConnectionTerms(
             address=address,

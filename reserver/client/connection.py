@@ -1,4 +1,4 @@
-"""The connections of both clients: calls with deadlines, repeated if they fail."""
+"""The connections of both clients, with deadlines and repetition of failed calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reserver.client.call_errors import CallFailed, FailedCall, as_failure
 from reserver.errors import InvalidInput
 
 DEADLINE_S = 10.0
-"""How long a call may take, including repetitions, in seconds."""
+"""Timeout of a call with its repetitions, in seconds."""
 
 PAUSES_S = (0.1, 2.0)
 """The longest wait after the first failure, and after any, in seconds."""
@@ -24,11 +24,11 @@ PAUSES_S = (0.1, 2.0)
 REPEATED = {grpc.StatusCode.UNAVAILABLE}
 
 Retrying = Callable[[CallFailed, float, float], None]
-"""Called before a call is repeated: why, and for how many seconds it was tried and will be."""
+"""Called before a repetition with the error, the elapsed and the remaining seconds."""
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an address is on this machine, or in this pod: a loopback one, or a socket."""
+    """Return whether an address is a loopback address or a Unix socket."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")
@@ -40,10 +40,10 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionTerms:
-    """The address of Reserver, the caller's credentials and patience; as `Client` explains them.
+    """The address of Reserver, and the caller's credentials and timeouts (`Client.__init__`).
 
     Raises:
-        ValueError: a token without TLS would be sent for all to read.
+        ValueError: a token without TLS.
     """
 
     address: str
@@ -56,7 +56,7 @@ class ConnectionTerms:
     retrying: Retrying | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to send a token for all to read."""
+        """Refuse a token without TLS, except on loopback."""
         if self.token and self.root_certificates is None and not is_loopback(self.address):
             problem = f"a token is sent to {self.address} over TLS only"
             raise ValueError(f"{problem}: give root_certificates")
@@ -82,7 +82,7 @@ class ConnectionTerms:
         )
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Return the caller's credentials, as each call sends them."""
+        """Return the metadata of each call, with the caller's token."""
         token = self.token() if callable(self.token) else self.token
         if not (token.isascii() and token.isprintable()):
             remedy = "write the token alone, such as `kubectl create token NAME` prints it"
@@ -90,28 +90,28 @@ class ConnectionTerms:
         return (("authorization", f"Bearer {token}"),) if token else ()
 
     def notify(self, error: CallFailed, waited_s: float, left_s: float) -> None:
-        """Notify the program that a call is about to be repeated."""
+        """Call `retrying` before a repetition."""
         if self.retrying is not None:
             self.retrying(error, waited_s, left_s)
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts of one call: how long each may take, and how long to wait for the next."""
+    """The attempts of one call, with their timeouts and pauses."""
 
     terms: ConnectionTerms
     began: float
     _backoff: Backoff = field(default_factory=lambda: Backoff(*PAUSES_S))
 
     def left_s(self, now: float) -> float:
-        """Return how long an attempt may take that begins now, in seconds."""
+        """Return the timeout of an attempt that begins at `now`, in seconds."""
         return max(self.began + self.terms.deadline_s - now, 0.0)
 
     def pause_s(self, failed: FailedCall, now: float) -> float:
-        """Return how long to wait after an attempt that failed, in seconds.
+        """Return the pause after a failed attempt, in seconds.
 
         Raises:
-            CallFailed: there is no other attempt.
+            CallFailed: the failure is final, or the deadline leaves no time for another attempt.
         """
         error, pause, deadline_s = (
             as_failure(failed),
@@ -119,10 +119,10 @@ class Attempts:
             self.terms.deadline_s,
         )
         waited = now - self.began
-        # Reserver itself says why it cannot answer yet.
+        # An error with a reason comes from Reserver itself, which is reachable but not ready.
         most = deadline_s if error.reason else min(deadline_s, self.terms.connect_s)
         if most < deadline_s:
-            pause = min(pause, most - waited)  # There is time for a last try.
+            pause = min(pause, most - waited)  # This leaves time for a last attempt.
         if failed.code() not in REPEATED or pause <= 0 or waited + pause >= deadline_s:
             raise error
         self.terms.notify(error, waited + pause, most - waited)
@@ -133,8 +133,8 @@ class Connection:
     """A channel to Reserver, with the caller's credentials.
 
     Attributes:
-        terms: how it was made.
-        channel: what stubs are made of.
+        terms: its address, credentials and timeouts.
+        channel: the channel for stubs.
     """
 
     def __init__(self, terms: ConnectionTerms, channels: Any = grpc.aio) -> None:  # noqa: ANN401
@@ -146,14 +146,14 @@ class Connection:
         )
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the channel."""
         await self._answer(self.channel.close())
 
     async def call(self, method: Callable[..., Any], request: object) -> Any:  # noqa: ANN401
-        """Call until there is a final answer, or the deadline has passed.
+        """Call a method, repeatedly until a final answer or the deadline.
 
         Raises:
-            CallFailed: there was none, or it is a refusal.
+            CallFailed: the call was refused, or not answered in time.
         """
         attempts = Attempts(self.terms, time.monotonic())
         while True:
@@ -171,10 +171,10 @@ class Connection:
         method: Callable[..., Any],
         request: Any,  # noqa: ANN401 - of any list
     ) -> AsyncIterator[Any]:
-        """Yield all pages of a list; the request's token is set here.
+        """Yield all pages of a list; sets `page_token` of the request.
 
         Raises:
-            CallFailed: as `call`.
+            CallFailed: a call failed, as in `call`.
         """
         while True:
             page = await self.call(method, request)
@@ -184,7 +184,7 @@ class Connection:
             request.page_token = page.next_page_token
 
     async def messages(self, stream: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - of any watch
-        """Yield what a stream brings."""
+        """Yield the messages of a stream."""
         async for message in stream:
             yield message
 
@@ -193,7 +193,7 @@ class Connection:
         await asyncio.sleep(pause_s)
 
     async def shield(self, work: Coroutine[Any, Any, None]) -> None:
-        """Finish some work even if the caller is cancelled meanwhile."""
+        """Run a coroutine to its end, even if the caller is cancelled."""
         await asyncio.shield(work)
 
     async def _answer(self, call: Any) -> Any:  # noqa: ANN401
@@ -201,22 +201,22 @@ class Connection:
 
 
 class SyncConnection(Connection):
-    """A channel to Reserver whose calls block: none of its coroutines ever waits (`done`)."""
+    """A channel to Reserver with blocking calls: its coroutines never suspend (`done`)."""
 
     def __init__(self, terms: ConnectionTerms) -> None:
         super().__init__(terms, grpc)
 
     async def messages(self, stream: Any) -> AsyncIterator[Any]:  # noqa: ANN401
-        """Yield what a stream brings."""
+        """Yield the messages of a stream."""
         for message in stream:
             yield message
 
     async def sleep(self, pause_s: float) -> None:
         """Wait, in seconds."""
-        time.sleep(pause_s)  # noqa: ASYNC251 - there is no event loop to hold
+        time.sleep(pause_s)  # noqa: ASYNC251 - there is no event loop to block
 
     async def shield(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work: nothing cancels a caller that blocks."""
+        """Run a coroutine; a blocking caller cannot be cancelled."""
         await work
 
     async def _answer(self, call: Any) -> Any:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""A watch that goes on when the connection breaks."""
+"""A watch that resumes after its connection breaks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _RESUMED = {*REPEATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
 
 
 class Following:
-    """The changes that a watch has shown so far, and how it goes on.
+    """The state of a watch across connections.
 
-    If the connection was broken for too long, all is shown again as ADDED, and what is gone
-    meanwhile as DELETED. The token of the request is set here.
+    If the connection was broken for too long, the watch shows all reservations again as ADDED, and
+    those deleted meanwhile as DELETED. This class sets `resume_token` of the request.
     """
 
     def __init__(self, request: pb.WatchRequest, terms: ConnectionTerms) -> None:
@@ -35,11 +35,11 @@ class Following:
         self._lost_at: float | None = None
 
     def begins(self) -> None:
-        """Note that the stream begins, once more perhaps."""
+        """Record the start of a stream."""
         self._there = set()
 
     def changes(self, message: pb.WatchResponse) -> Iterator[Change]:
-        """Yield what a message of the stream says."""
+        """Yield the changes of a message of the stream."""
         self._backoff.succeeded()
         self._lost_at = None
         self._request.resume_token = message.resume_token or self._request.resume_token
@@ -57,10 +57,10 @@ class Following:
         yield Change(kind, one)
 
     def breaks(self, failed: FailedCall, now: float) -> None:
-        """Note that the stream broke.
+        """Record the failure of a stream.
 
         Raises:
-            CallFailed: it may not be resumed.
+            CallFailed: the failure is final.
         """
         if failed.code() is grpc.StatusCode.OUT_OF_RANGE:
             self._request.resume_token = ""
@@ -72,17 +72,17 @@ class Following:
         self._terms.notify(error, now - self._lost_at, inf)
 
     def pause_s(self) -> float:
-        """Return how long to wait before the stream is resumed, in seconds."""
+        """Return the pause before the stream is resumed, in seconds."""
         return self._backoff.failed()
 
 
 async def follow(
     connection: Connection, watch: Callable[..., Any], request: pb.WatchRequest
 ) -> AsyncGenerator[Change, None]:
-    """Yield all that is there as ADDED, and then each change, for ever; closing it ends the watch.
+    """Yield all reservations as ADDED, and then each change, until the iterator is closed.
 
     Raises:
-        CallFailed: it may not be watched.
+        CallFailed: the watch was refused.
     """
     following = Following(request, connection.terms)
     while True:

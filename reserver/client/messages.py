@@ -1,6 +1,6 @@
-"""Converts the contract's messages to and from the client's values.
+"""Converts messages of the gRPC API to and from the client's values.
 
-Fields correspond by name. One needs a line here only if its type differs in the contract.
+Fields correspond by name. A field needs a line here only if its type differs in the message.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ _Write = Callable[[Any], Any]
 
 
 def read(found: Message, kind: type[Value]) -> Value:
-    """Return the value of a message with the same fields; None stands for an absent one."""
+    """Return the value of a message with the same fields; an absent field is None."""
     return kind(**_fields(found))
 
 
 def read_reservation(found: pb.Reservation) -> ReservationInfo:
-    """Return a reservation that was received."""
-    said = _fields(found.status) | _fields(found, "spec", "status")
+    """Return the value of a reservation message."""
+    fields = _fields(found.status) | _fields(found, "spec", "status")
     spec = read_spec(found.spec, found.id.partition("/")[0])
-    return ReservationInfo(spec=spec, is_backed=said.pop("backed"), **said)
+    return ReservationInfo(spec=spec, is_backed=fields.pop("backed"), **fields)
 
 
 def read_spec(found: pb.ReservationSpec, home: str = "") -> Spec:
-    """Return the spec in a message; `home` is the namespace of owners that do not give theirs."""
-    said = _fields(found, "owners")
-    said |= {"slots": said["slots"] or 1, "policy": said["policy"] or Policy.PREFER}
-    return Spec(owners=tuple(read_owner(each, home) for each in found.owners), **said)
+    """Return the value of a spec message; `home` is the default namespace of owners."""
+    fields = _fields(found, "owners")
+    fields |= {"slots": fields["slots"] or 1, "policy": fields["policy"] or Policy.PREFER}
+    return Spec(owners=tuple(read_owner(each, home) for each in found.owners), **fields)
 
 
 def read_owner(found: pb.Owner, home: str) -> PodOwner | OwnerSelector:
-    """Return who may claim a reservation; `home` is their namespace if they do not say it."""
+    """Return the value of an owner message; `home` is the default namespace."""
     if not any(map(found.HasField, ("controller", "selector", "replaces"))):
         return PodOwner(namespace=found.pod.namespace or home, name=found.pod.name)
     namespaces = (found.pod.namespace, found.controller.namespace, found.selector.namespace)
@@ -97,7 +97,7 @@ def write_spec(spec: Spec) -> pb.ReservationSpec:
     """Return the message of a spec.
 
     Raises:
-        InvalidInput: a value does not have the type of its field; the error names the field.
+        InvalidInput: a value has the wrong type; the error names the field.
     """
     if isinstance(spec.owners, PodOwner | OwnerSelector):
         raise InvalidInput("owners", "is one owner, not several", "write owners=[…]")
@@ -131,7 +131,7 @@ def _write_policy(policy: Policy) -> str:
 def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None:
     if placement is None:
         return None
-    return to_message({"placement": dict(placement)}).placement  # An empty one says: anywhere.
+    return to_message({"placement": dict(placement)}).placement  # Empty allows any node.
 
 
 def _write_nodes(nodes: Nodes | None) -> pb.Nodes | None:
@@ -153,7 +153,7 @@ def _write_schedule(schedule: RecurringSchedule | None) -> pb.Schedule | None:
 
 
 def write_extension(name: str, until: datetime | timedelta, etag: str = "") -> pb.ExtendRequest:
-    """Return the request to let a reservation expire at a time, or after a duration from now.
+    """Return the request that sets the expiry to a time, or to a duration from now.
 
     Raises:
         InvalidInput: the time has no zone.
@@ -210,7 +210,7 @@ _WRITERS: Mapping[str, _Write] = {
     "nodes": _write_nodes,
     "schedule": _write_schedule,
 }
-"""By field: what makes its message; all others are sent as they are."""
+"""The converters of fields whose message differs from the value."""
 
 _REMEDIES = {
     "owners": 'write [PodOwner(namespace="shop", name="web-0")]',
@@ -228,7 +228,7 @@ _REMEDIES = {
 
 
 def write_selection(selection: Selection) -> pb.ReservationFilter:
-    """Return which reservations are meant, as it is sent."""
+    """Return the message of a selection."""
     made_by = selection.owner_controller
     return pb.ReservationFilter(
         node=selection.node,
@@ -242,7 +242,7 @@ def write_selection(selection: Selection) -> pb.ReservationFilter:
 
 
 def _fields(found: Message, *without: str) -> dict[str, Any]:
-    """Return the fields of a message as values, by name; `without` these."""
+    """Return the fields of a message as values, by name, except the fields in `without`."""
     return {
         name: None if is_optional and not found.HasField(name) else as_value(getattr(found, name))
         for name, as_value, is_optional in _readers(found.DESCRIPTOR)
@@ -256,7 +256,7 @@ def _readers(kind: Descriptor) -> tuple[tuple[str, _Read, bool], ...]:
 
 
 def _reader(field: FieldDescriptor) -> _Read:
-    """Return what reads a field."""
+    """Return the converter of a field."""
     message = field.message_type
     if message is not None and message.GetOptions().map_entry:
         each = _reader_of_one(message.fields_by_name["value"])
@@ -266,7 +266,7 @@ def _reader(field: FieldDescriptor) -> _Read:
 
 
 def _reader_of_one(field: FieldDescriptor) -> _Read:
-    """Return what reads a value of a field: one of a list or a map, or the only one."""
+    """Return the converter of a single value of a field, list or map."""
     if field.enum_type is not None:
         return partial(_word, field.enum_type)
     if field.message_type is None:
@@ -289,7 +289,7 @@ def _read_placement(found: pb.Placement) -> dict[str, Any]:
 
 
 def _word(kind: EnumDescriptor, number: int) -> StrEnum | None:
-    """Return a value of an enum; None for one that this client does not know yet."""
+    """Return a value of an enum; None if this version of the client does not define it."""
     with suppress(KeyError):
         word = kind.values_by_number[number].name
         return _ENUMS[kind.name][word.removeprefix(f"{kind.name.upper()}_")]

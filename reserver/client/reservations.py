@@ -1,4 +1,4 @@
-"""The calls about reservations: to hold, to watch, to change and to release them."""
+"""The calls of ReservationService: create, read, watch, change and release reservations."""
 
 from __future__ import annotations
 
@@ -54,16 +54,17 @@ class ReservationCalls:
         """Create a reservation and return once its hold is in force.
 
         Args:
-            name: of the reservation.
-            spec: what it asks for.
-            request_id: give one to be able to repeat the call after a restart of this process.
-            no_wait: refuse it if it is not backed at once.
-            labels: of its object; a server that writes ConfigMaps refuses them.
-            namespace: of its object; empty for Reserver's own. Without objects it is ignored.
+            name: the name of the reservation.
+            spec: the spec of the reservation.
+            request_id: an id that lets a restarted program repeat the call; empty for a new one.
+            no_wait: refuse the reservation if it is not backed at once.
+            labels: the labels of its object; a server that writes ConfigMaps refuses labels.
+            namespace: the namespace of its object; empty for Reserver's own. A server that writes
+                ConfigMaps ignores it.
 
         Raises:
-            CallFailed: it was not created, or that is unknown; it is safe to call again with the
-                same `request_id`. With `no_wait` as `create_set`.
+            CallFailed: the reservation was not created, or the result is unknown; repeating the
+                call with the same `request_id` is safe. With `no_wait` as for `create_set`.
         """
         request = pb.CreateRequest(
             name=name,
@@ -83,17 +84,17 @@ class ReservationCalls:
         labels: Mapping[str, Mapping[str, str]] | None = None,
         namespace: str = "",
     ) -> tuple[ReservationInfo, ...]:
-        """Create several reservations, by name: all of them, backed, or none.
+        """Create several reservations: all of them, backed, or none.
 
         Args:
-            specs: what they ask for.
-            request_id: as of `create`.
-            labels: of those that have some, by name.
-            namespace: of all of them.
+            specs: the specs, by name of the reservation.
+            request_id: as for `create`.
+            labels: the labels of the objects, by name of the reservation.
+            namespace: the namespace of all objects, as for `create`.
 
         Raises:
-            CallFailed: as `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at the moment, or
-                a quota does not allow it; ``FAILED_PRECONDITION`` if one can never fit.
+            CallFailed: as for `create`; ``RESOURCE_EXHAUSTED`` if the room is taken at present, or
+                a quota is exceeded; ``FAILED_PRECONDITION`` if a reservation can never fit.
         """
         entries = [
             pb.CreateSetRequest.Entry(
@@ -111,7 +112,7 @@ class ReservationCalls:
         """Return a reservation by name or id.
 
         Raises:
-            CallFailed: ``NOT_FOUND`` if there is none.
+            CallFailed: ``NOT_FOUND`` if it is absent.
         """
         return await self._shown(self._stub.Get, pb.GetRequest(name=name))
 
@@ -121,7 +122,7 @@ class ReservationCalls:
         """Yield reservations, ordered by id.
 
         Raises:
-            CallFailed: they cannot be read.
+            CallFailed: the call failed.
         """
         request = pb.ListRequest(filter=messages.write_selection(selection))
         async for page in self._connection.pages(self._stub.List, request):
@@ -131,11 +132,11 @@ class ReservationCalls:
     async def watch(self, selection: Selection = EVERYTHING) -> AsyncGenerator[Change, None]:
         """Yield every reservation as ADDED, and then each change, for ever.
 
-        A broken connection is resumed. If it was broken for too long, every reservation is yielded
-        again as ADDED, and those that are gone meanwhile as DELETED.
+        The watch resumes after its connection breaks. If it was broken for too long, every
+        reservation is yielded again as ADDED, and those deleted meanwhile as DELETED.
 
         Raises:
-            CallFailed: it may not be watched.
+            CallFailed: the watch was refused.
         """
         request = pb.WatchRequest(filter=messages.write_selection(selection))
         async with aclosing(follow(self._connection, self._stub.Watch, request)) as changes:
@@ -145,15 +146,15 @@ class ReservationCalls:
     async def history(
         self, name: str = "", *, owner_namespace: str = "", since: datetime | None = None
     ) -> AsyncGenerator[PastReservation, None]:
-        """Yield what became of reservations that are over, the oldest first.
+        """Yield ended reservations, oldest first.
 
         Args:
-            name: of those of this name or id; empty for any.
-            owner_namespace: of those for pods of a namespace; empty for any.
-            since: of those that ended since then; None for all that are kept.
+            name: a name or id; empty for all.
+            owner_namespace: the namespace of the owners; empty for all.
+            since: skips reservations that ended before this time; None for all.
 
         Raises:
-            CallFailed: it cannot be read.
+            CallFailed: the call failed.
         """
         messages.check_zone(since, "since")
         request = pb.HistoryRequest(name=name, owner_namespace=owner_namespace, since=since)
@@ -173,14 +174,14 @@ class ReservationCalls:
         """Replace the spec of a reservation.
 
         Args:
-            name: its name, or its id.
-            spec: the new one.
-            etag: only if this is its etag, if it is not empty.
-            labels: to set on its object; all others stay.
-            remove_labels: keys of labels to take away, if it has them.
+            name: the name or id of the reservation.
+            spec: the new spec.
+            etag: the etag that the reservation must have; empty for any.
+            labels: labels to set on its object; other labels stay.
+            remove_labels: keys of labels to remove, if present.
 
         Raises:
-            CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag;
+            CallFailed: ``ABORTED`` if it was changed meanwhile, or has another etag;
                 ``RESOURCE_EXHAUSTED`` if there is no room for more.
         """
         request = pb.UpdateRequest(
@@ -195,10 +196,10 @@ class ReservationCalls:
     async def extend(
         self, name: str, until: datetime | timedelta, *, etag: str = ""
     ) -> ReservationInfo:
-        """Set when a reservation expires: a time, or a duration from now; zero for never.
+        """Set the expiry of a reservation: a time, or a duration from now; zero for never.
 
         Raises:
-            CallFailed: ``ABORTED`` if it was changed meanwhile, or `etag` is not its etag.
+            CallFailed: ``ABORTED`` if it was changed meanwhile, or has another etag.
             InvalidInput: the time has no zone.
         """
         request = messages.write_extension(name, until, etag)
@@ -208,12 +209,12 @@ class ReservationCalls:
         """Remove a reservation.
 
         Args:
-            name: its name, or its id.
-            etag: only if this is its etag, if it is not empty.
-            missing_ok: ignore it if it is gone, perhaps because it was claimed.
+            name: the name or id of the reservation.
+            etag: the etag that the reservation must have; empty for any.
+            missing_ok: succeed if the reservation is absent, perhaps because it was claimed.
 
         Raises:
-            CallFailed: it may still hold; ``ABORTED`` if `etag` is not its etag.
+            CallFailed: the reservation may still hold; ``ABORTED`` if it has another etag.
         """
         try:
             await self._call(self._stub.Release, pb.ReleaseRequest(name=name, etag=etag))
@@ -225,24 +226,24 @@ class ReservationCalls:
     async def hold(
         self, name: str, spec: Spec, *, no_wait: bool = False
     ) -> AsyncIterator[ReservationInfo]:
-        """Hold capacity while a block runs; then release it, unless it was claimed.
+        """Hold capacity while a block runs; then release the hold, unless it was claimed.
 
         Args:
-            name: of the reservation.
-            spec: what it asks for.
-            no_wait: refuse it if it is not backed at once, and do not run the block. Else it may
-                begin before there is room (`Reservation.is_backed`), but not on a node that does
-                not exist.
+            name: the name of the reservation.
+            spec: the spec of the reservation.
+            no_wait: refuse the reservation if it is not backed at once, and do not run the block.
+                Otherwise the block may run before there is room (`ReservationInfo.is_backed`), but
+                not with a node that does not exist.
 
         Raises:
-            CallFailed: it cannot be held; or not released, if the block itself raises nothing.
+            CallFailed: the reservation was not created; or not released, unless the block raises.
         """
         request_id = uuid4().hex
         try:
             reservation = await self.create(name, spec, request_id=request_id, no_wait=no_wait)
         except CallFailed as exc:
             if exc.code == grpc.StatusCode.DEADLINE_EXCEEDED.name:
-                with suppress(CallFailed):  # It may have been created after all.
+                with suppress(CallFailed):  # It may have been created nevertheless.
                     await self.release(name)
             raise
         if reservation.phase is Phase.FAILED:
@@ -260,5 +261,5 @@ class ReservationCalls:
     async def _shown(
         self, method: Callable[..., Awaitable[Any]], request: object
     ) -> ReservationInfo:
-        """Call a method that answers with one reservation."""
+        """Call a method whose answer is one reservation."""
         return messages.read_reservation((await self._call(method, request)).reservation)

@@ -1,4 +1,4 @@
-"""How many slots a reservation has, and what each holds."""
+"""The number of slots of a reservation, and the resources of a slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reserver.stores.codec.slot_rules import refilled_by_default
 
 
 def all_slots(reservation: ReservationInfo) -> int:
-    """Return how many slots there are, claimed ones included: more than `slots` with a refill."""
+    """Return the number of slots, including claimed ones: more than `slots` with refill."""
     spec, limit = reservation.spec, 0
     if spec.nodes is not None:
         return spec.nodes.count
@@ -21,5 +21,5 @@ def all_slots(reservation: ReservationInfo) -> int:
 
 
 def of_slot(spec: Spec) -> Mapping[str, str]:
-    """Return what one slot holds, as quantities; a whole node is one of `NODES`."""
+    """Return the resources of one slot, as quantities; a whole node is one `NODES`."""
     return spec.resources if spec.nodes is None else {NODES: "1"}

@@ -1,4 +1,4 @@
-"""Parts of a spec as values of the client: whole nodes, and when a reservation recurs."""
+"""Parts of a spec as values of the client: whole nodes and schedules."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Nodes:
     """Whole nodes.
 
     Attributes:
-        count: how many.
-        selector: labels that each of them has to have.
+        count: the number of nodes.
+        selector: the required labels of each node.
     """
 
     count: int
@@ -23,17 +23,17 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringSchedule:
-    """When a reservation recurs.
+    """The schedule of a recurring reservation.
 
     Attributes:
         cron: minute, hour, day of the month, month and day of the week.
-        duration: how long an occurrence lasts.
-        time_zone: the IANA time zone of `cron`; UTC if it is empty.
-        until: no occurrence starts later. With an offset from UTC.
-        count: instead of `until`: how many occurrences there are, from `Spec.starts_at` on.
-        lead: so long before its start an occurrence begins to hold.
-        suspend: nothing is held; occurrences go by.
-        skip: the starts of occurrences that are left out.
+        duration: the length of an occurrence.
+        time_zone: the IANA time zone of `cron`; empty for UTC.
+        until: the latest start of an occurrence, with an offset from UTC.
+        count: instead of `until`: the number of occurrences, from `Spec.starts_at` on.
+        lead: the time by which the hold begins before the start of an occurrence.
+        suspend: whether occurrences pass without a hold.
+        skip: the starts of occurrences to leave out.
     """
 
     cron: str
@@ -47,7 +47,7 @@ class RecurringSchedule:
 
 
 class OccurrenceInfo(NamedTuple):
-    """One occurrence: when it starts and ends; it begins to hold `lead` before its start."""
+    """The start and end of an occurrence, which begins to hold `lead` before its start."""
 
     starts_at: datetime
     ends_at: datetime

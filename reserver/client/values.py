@@ -1,4 +1,4 @@
-"""What the client takes and returns."""
+"""The arguments and results of the client."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class ResourceAmounts(NamedTuple):
     """One resource of a node, as Kubernetes quantities.
 
     Attributes:
-        allocatable: what the node offers to pods.
-        requested: what pods there take, those being bound included.
-        held: what reservations hold.
-        free: what is left; negative where holds lack room.
-        borrowed: what pods borrow of what reservations lend: part of `requested`, not of `held`.
+        allocatable: the amount for pods.
+        requested: the requests of its pods, including pods being bound.
+        held: the amount held by reservations.
+        free: the rest; negative if holds lack room.
+        borrowed: the amount that pods borrow from holds: part of `requested`, not of `held`.
     """
 
     allocatable: str
@@ -58,7 +58,7 @@ class LabelRequirement(NamedTuple):
 
 
 class ReplacedPod(NamedTuple):
-    """A pod that is to go: UIDs of it and of pods that were there before it went."""
+    """A pod to be replaced: its UID, and the UIDs of pods that existed before."""
 
     uid: str
     existing: tuple[str, ...] = ()
@@ -66,15 +66,15 @@ class ReplacedPod(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerSelector:
-    """Pods that may claim a reservation: those to which all that is said applies.
+    """Pods that may claim a reservation: pods that meet every given condition.
 
     Attributes:
-        namespace: of the pods.
+        namespace: the namespace of the pods.
         pod: the name of a pod.
-        controller: what made them.
-        match_labels: labels that they have.
+        controller: the controller of the pods.
+        match_labels: the labels of the pods.
         match_expressions: conditions on their labels.
-        replaces: the pod that they come after.
+        replaces: the pod that they replace.
     """
 
     namespace: str
@@ -86,10 +86,10 @@ class OwnerSelector:
 
 
 class Lend(NamedTuple):
-    """Which pods may borrow a hold.
+    """The pods that may borrow a hold.
 
     Attributes:
-        below_priority: those of a lower priority, if they tolerate ``reserver.io/lent``.
+        below_priority: pods of a lower priority may borrow, if they tolerate ``reserver.io/lent``.
     """
 
     below_priority: int
@@ -100,26 +100,27 @@ class Spec:
     """The spec of a reservation.
 
     Attributes:
-        owners: who may claim it; never empty.
-        node: the node whose capacity to hold; without it the server chooses one.
-        resources: what one slot holds, as Kubernetes quantities.
-        slots: how many pods may claim it.
+        owners: the pods that may claim it; never empty.
+        node: the node to hold on; empty to let the server choose.
+        resources: the resources of one slot, as Kubernetes quantities.
+        slots: the number of slots; each is for one pod.
         nodes: instead of `resources` and `slots`: whole nodes, for any number of owners.
-        starts_at: holds from here on; None for at once. With an offset from UTC.
-        expires_at: holds until here. With an offset from UTC.
-        ttl: instead: how long it lives. Neither stands for 24 hours, zero for ever.
-        schedule: when it recurs; then `starts_at` is the earliest start of an occurrence.
-        policy: where owners may land when their seat cannot be had.
-        reusable: a slot comes back when its pod goes.
-        refill: a claimed slot is replaced where there is room, so that `slots` of them are free.
-        refill_up_to: with so many claimed and free slots none is replaced; None for 1,000.
-        release_if_idle: it ends once no pod has had a slot for so long; None: it does not.
-        preemptible: pods of higher priority than `priority` may take the hold.
-        priority: as in a PriorityClass; for `preemptible` only.
-        placement: where the server may put it, as ``placement`` of docs/reservations.md in JSON.
-        retain: it stays once it is over, with what became of it.
-        description: what it is for.
-        lend: which pods may borrow the hold until an owner comes; None: none may.
+        starts_at: the start of the hold, with an offset from UTC; None for at once.
+        expires_at: the end of the hold, with an offset from UTC.
+        ttl: instead of `expires_at`: the lifetime; zero for ever. Neither means 24 hours.
+        schedule: the schedule of a recurring reservation; `starts_at` is then the earliest start.
+        policy: whether owners may be bound elsewhere when their seat is unavailable.
+        reusable: whether a slot becomes free again when its pod is deleted.
+        refill: whether claimed slots are replaced while there is room, so that `slots` stay free.
+        refill_up_to: the most claimed and free slots with `refill`; None for 1,000, or `slots` if
+            that is more.
+        release_if_idle: the time without a pod after which it ends; None for no such end.
+        preemptible: whether pods of a higher priority than `priority` may take the hold.
+        priority: as in a PriorityClass; only with `preemptible`.
+        placement: constraints on nodes, as ``placement`` of docs/reservations.md in JSON.
+        retain: whether its entry, with its outcome, is kept after its end.
+        description: its purpose.
+        lend: the pods that may borrow the hold until an owner comes; None for no pods.
     """
 
     owners: Sequence[PodOwner | OwnerSelector]
@@ -145,14 +146,14 @@ class Spec:
 
 
 class PlacedSlots(NamedTuple):
-    """Slots on a node, claimed ones included."""
+    """The slots on a node, including claimed ones."""
 
     node: str
     slots: int
 
 
 class Claim(NamedTuple):
-    """A slot that a pod claimed: ``namespace/name`` and UID."""
+    """A claimed slot: ``namespace/name`` and UID of its pod."""
 
     pod: str
     uid: str
@@ -160,26 +161,27 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationInfo:
-    """A reservation as it was when the server answered.
+    """A reservation at the time of the server's answer.
 
     Attributes:
         name: its name.
-        id: where it is written.
-        spec: what it asks for.
-        etag: changes with the spec.
-        phase: how far it has come.
-        is_backed: it holds, and its node has the room.
-        message: why it is not backed; empty when it is.
-        claims: the slots that are taken.
-        placements: where it holds; empty while it has no place.
-        reason: why it is backed or not, in one word, e.g. ``QuotaExceeded``.
-        author: the user who wrote it, as far as that is known.
-        since: when it was first seen; None if the server does not say.
-        labels: of its object, the first 64 by name; a key of a ConfigMap has none.
-        assumes_namespace: an owner names no namespace, so only pods of Reserver's own may claim it.
-        idle_since: since when no pod has had a slot, of one with `release_if_idle`; None while one
-            has.
-        occurrences: of what recurs: the one that all else is about, and the two after it.
+        id: the place of its entry: ``NAMESPACE/CONFIGMAP/KEY`` or, for an object,
+            ``NAMESPACE/NAME``.
+        spec: its spec.
+        etag: a version of the spec.
+        phase: its phase; None if this version of the client does not define it.
+        is_backed: whether it holds, and its nodes have the room.
+        message: the reason for a missing backing; else empty.
+        claims: the claimed slots.
+        placements: the nodes with its slots; empty while it is not placed.
+        reason: the reason for its backing or missing backing in one word, e.g. ``QuotaExceeded``.
+        author: the user who wrote it; empty if unknown.
+        since: the time at which Reserver first saw it; None if unknown.
+        labels: the first 64 labels of its object, by name; empty for a key of a ConfigMap.
+        assumes_namespace: whether an owner without a namespace has Reserver's own by default.
+        idle_since: the start of the time without a pod, with `release_if_idle`; None while a pod
+            has a slot.
+        occurrences: of a schedule: the occurrence of this status, and the next two.
     """
 
     name: str
@@ -201,7 +203,7 @@ class ReservationInfo:
 
 
 class PastClaim(NamedTuple):
-    """A slot that was claimed: by which pod, where and, if somebody noted it, when."""
+    """A claimed slot: the pod, its node and, if recorded, the time of the claim."""
 
     pod: str
     uid: str
@@ -211,25 +213,25 @@ class PastClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastReservation:
-    """A reservation that is over.
+    """An ended reservation.
 
     Attributes:
         name: its name.
-        id: where it was written.
-        owner_namespace: the namespace of the pods that it was for.
-        owners: who could claim it, in words.
-        outcome: what became of it; None if this client does not know that yet.
-        since: when Reserver first saw it.
-        ended: when Reserver saw that it was over.
-        expires_at: until when it would have held; None for ever.
-        nodes: where it held.
-        resources: what one slot held, as Kubernetes quantities.
-        slots: how many there were.
-        claimed: how many of them were claimed.
-        claims: the first of these claims.
-        description: what it was for.
-        author: the user who created it, as far as that is known.
-        spec: of one that was removed, or idle, as JSON and without its end; empty if it was not
+        id: the former place of its entry, as `ReservationInfo.id`.
+        owner_namespace: the namespace of its owners.
+        owners: its owners, in words.
+        outcome: its outcome; None if this version of the client does not define it.
+        since: the time at which Reserver first saw it.
+        ended: the time at which Reserver saw its end.
+        expires_at: the time of its expiry; None without one.
+        nodes: the nodes on which it held.
+        resources: the resources of one slot, as Kubernetes quantities.
+        slots: the number of slots.
+        claimed: the number of claimed slots.
+        claims: the first claims.
+        description: its purpose.
+        author: the user who created it; empty if unknown.
+        spec: the spec of a removed or idle reservation, as JSON without its expiry; empty if not
             kept.
     """
 
@@ -271,13 +273,13 @@ class Selection:
     """A filter for reservations; an empty field selects all.
 
     Attributes:
-        node: those that hold on a node.
-        owner: those that a pod may claim; one that does not exist yet only where it is named.
-        owner_namespace: those that pods of a namespace may claim.
-        owner_controller: those that pods of a controller may claim because they are its.
-        owner_labels: those that pods with these labels, and no others, may claim because of them.
-        phases: those of one of these phases.
-        label_selector: those with labels that it selects, as ``kubectl get -l`` has it.
+        node: a node with its slots.
+        owner: a pod that may claim it; a pod that does not exist yet must be named by an owner.
+        owner_namespace: the namespace of an owner.
+        owner_controller: the controller of an owner.
+        owner_labels: the complete labels of pods that an owner's selector matches.
+        phases: the allowed phases.
+        label_selector: a selector of labels of its object, in the form of ``kubectl get -l``.
     """
 
     node: str = ""

@@ -1,1 +1,1 @@
-"""The gRPC API: the contract of proto/reserver/v1 on the state, the store and the extender."""
+"""The gRPC API: implements proto/reserver/v1 with the state, the stores and the extender."""

@@ -1,4 +1,4 @@
-"""Authentication and authorization of gRPC calls by the API server, as long as they last."""
+"""Authentication and authorization of gRPC calls by the API server, repeated for long calls."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class TokenReviews(Protocol):
     """Reviews tokens and rights (`k8s.reviewer.Reviewer`)."""
 
     async def authenticate(self, token: str, peer: str) -> User | None:
-        """Return whose token it is; None if nobody's. The token may be empty."""
+        """Return the user of a token, which may be empty; None if it is invalid."""
 
     async def may(self, user: User, verb: str, resource: str, name: str) -> bool:
-        """Return whether a user may do something to a resource of our group."""
+        """Return whether RBAC allows a user a verb on a resource of the group reserver.io."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A method of the contract.
+    """A method of the gRPC API.
 
     Attributes:
         method: ``Service/Method``.
-        verb: what it is in the words of RBAC.
-        resource: of our group, what it is done to.
+        verb: the RBAC verb.
+        resource: the RBAC resource, of the group reserver.io.
     """
 
     method: str
@@ -40,12 +40,12 @@ class Call:
 
     @property
     def needs_readiness(self) -> bool:
-        """Whether it is answered only while the cluster is seen well enough."""
+        """Whether the method is refused while the caches are not up to date."""
         return self.method != "CapacityService/Dump"
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something."""
+        """Whether the method changes something."""
         return self.verb in {"create", "update", "patch", "delete"}
 
 
@@ -86,20 +86,21 @@ def call_of(path: str) -> Call:
 
 
 AGAIN_S = 50.0
-"""How often it is asked again whether a call that lasts may go on, in seconds: with what a verdict
-is believed, a right that was taken away serves for a minute."""
+"""Seconds between two reviews of a long call: with the cache of verdicts, a revoked right ends
+within
+a minute."""
 
 UNCONFIRMED_S = 300.0
-"""How long a call goes on while the API server does not say whether it may, in seconds."""
+"""Seconds for which a long call continues while the API server does not answer reviews."""
 
 
 @dataclass(eq=False, repr=False)
 class CallAccess:
-    """Decides who may call.
+    """Authenticates and authorizes calls.
 
     Attributes:
-        again_s: how often calls that last are reviewed again, in seconds.
-        writes_objects: the namespace of a request is where something is created.
+        again_s: seconds between two reviews of a long call.
+        writes_objects: whether reservations are created in the namespace of the request.
     """
 
     reviewer: TokenReviews
@@ -107,19 +108,19 @@ class CallAccess:
     writes_objects: bool = field(default=True, kw_only=True)
 
     def target(self, call: Call, request: Any) -> str:  # noqa: ANN401 - any message
-        """Return what the right for a call is reviewed for, as `TokenReviews.may` has it."""
+        """Return the name to review for a call: the parameter `name` of `TokenReviews.may`."""
         name = str(getattr(request, "name", ""))
         is_placed = self.writes_objects and call.verb == "create"
         namespace = getattr(request, "namespace", "") if is_placed else ""
         return f"{namespace}/{name}" if namespace else name
 
     async def identify(self, metadata: Mapping[str, str | bytes], peer: str) -> User:
-        """Return who calls from a peer.
+        """Return the user of a call from a peer.
 
         Raises:
-            CallError: the API server does not know them.
-            TooMany: too many unknown callers come from there.
-            ApiError: the API server does not say.
+            CallError: the API server does not accept the token.
+            TooMany: too many calls with invalid tokens come from the peer.
+            ApiError: the API server does not answer.
         """
         scheme, _, token = str(metadata.get("authorization", "")).partition(" ")
         token = token if scheme.lower() == "bearer" else ""
@@ -130,11 +131,11 @@ class CallAccess:
         return user
 
     async def require(self, user: User, call: Call, name: str) -> None:
-        """Refuse a call that its user may not make.
+        """Refuse a call that RBAC does not allow its user.
 
         Raises:
-            CallError: they may not.
-            ApiError: the API server does not say.
+            CallError: RBAC denies the call.
+            ApiError: the API server does not answer.
         """
         if not await self.reviewer.may(user, call.verb, call.resource, name):
             message = f"{user.name} may not {call.verb} {call.resource}.{GROUP}"
@@ -143,11 +144,11 @@ class CallAccess:
     async def last(
         self, call: Call, metadata: Mapping[str, str | bytes], peer: str, name: str = ""
     ) -> None:
-        """Never return; raise once the caller may no longer make the call to what has this name.
+        """Never return; raise once the caller's token or right to a name has ended.
 
         Raises:
-            CallError: their token or their right has ended.
-            ReserverError: for long it could not be told whether it has.
+            CallError: the token or the right has ended.
+            ReserverError: no review has succeeded for `UNCONFIRMED_S`.
         """
         loop = asyncio.get_running_loop()
         confirmed_at = loop.time()
@@ -168,14 +169,14 @@ T = TypeVar("T")
 async def while_lasting(
     right: Coroutine[Any, Any, None], responses: AsyncGenerator[T]
 ) -> AsyncIterator[T]:
-    """Yield responses until there are no more, or the right to them ends.
+    """Yield responses until they end, or the caller's right ends.
 
     Args:
-        right: raises when it ends, and does not return before.
-        responses: what to yield; closed at the end.
+        right: a coroutine that raises when the right ends, and does not return before.
+        responses: the responses to yield; closed at the end.
 
     Raises:
-        Exception: what `right` or `responses` raised.
+        Exception: raised by `right` or `responses`.
     """
     lasting = asyncio.ensure_future(right)
     turn: asyncio.Future[T] | None = None

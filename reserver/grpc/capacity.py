@@ -1,4 +1,4 @@
-"""CapacityService: what nodes offer, what is requested and held, and what would fit."""
+"""CapacityService: capacity of nodes, quotas, accounts, what-if checks and explanations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CapacityServicer(CapacityServiceServicer):
     """CapacityService on a state.
 
     Attributes:
-        stores: of which the default is where reservations of a `WhatIf` would be written.
+        stores: the stores; the default one decides the limits of a `WhatIf`.
         home: Reserver's own namespace (`limits_at`).
         dump: returns the state of this process.
     """
@@ -71,7 +71,7 @@ class CapacityServicer(CapacityServiceServicer):
         page, token = PageToken.of(request).cut(names, str)
         nodes, pacer = [], Pacer()
         for name in page:
-            if snapshot.has_node(name):  # It may have gone meanwhile.
+            if snapshot.has_node(name):  # It may have been deleted meanwhile.
                 nodes.append(_node(name, snapshot, slot))
             await pacer.give_way()
         return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
@@ -81,7 +81,7 @@ class CapacityServicer(CapacityServiceServicer):
         request: pb.ListQuotasRequest,
         context: Aio,  # noqa: ARG002
     ) -> pb.ListQuotasResponse:
-        """Return what namespaces may hold, and hold, page by page."""
+        """Return the quotas of namespaces and their usage, page by page."""
         self.state.ledger.advance(self.clock())
         quotas, pacer = self.state.ledger.quotas, Pacer()
         named = [request.namespace] if request.namespace else quotas.namespaces()
@@ -100,7 +100,7 @@ class CapacityServicer(CapacityServiceServicer):
         request: pb.ListAccountsRequest,
         context: Aio,  # noqa: ARG002
     ) -> pb.ListAccountsResponse:
-        """Return what was held, claimed and used, page by page."""
+        """Return the accounts of held, claimed and used amounts, page by page."""
         pages, prices = PageToken.of(request), self.accounts.prices
         since = parse_moment(documents.moment(request.since, "since"))
         found: list[tuple[str, AccountKey, str, HoldUse]] = []
@@ -117,41 +117,42 @@ class CapacityServicer(CapacityServiceServicer):
         )
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802
-        """Say whether a set would be created at this instant."""
+        """Return whether a set would be created at this instant."""
         documents.check_set(request.reservations)
         documents.check_namespace(request.namespace)
         where = Ref(self.home, "what-if", "")
         if self.stores.writes_into(request.namespace):
             where = Ref.of_object(request.namespace, "")
         asked_at = self.clock()
-        wanted, pacer = [], Pacer()
+        reservations, pacer = [], Pacer()
         for index, spec in enumerate(request.reservations):
             with under(f"reservations[{index}]"):
                 ref = where._replace(key=f"what-if-{index}")
                 written = documents.write(spec, asked_at)
                 limits = limits_at(ref, self.home)
-                wanted.append(spec_codec.read(written, ref, asked_at, limits))
+                reservations.append(spec_codec.read(written, ref, asked_at, limits))
             await pacer.give_way()
-        spec_codec.check_set(wanted)
-        lacks, judged = await pacer.run(judge_set(wanted, self.state, self.clock))
-        if why := self.state.ledger.quotas.trial(wanted, self.clock()):  # All of them together.
+        spec_codec.check_set(reservations)
+        lacks, judged = await pacer.run(judge_set(reservations, self.state, self.clock))
+        # The whole set at once.
+        if why := self.state.ledger.quotas.trial(reservations, self.clock()):
             lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
         placements = [pb.WhatIfPlacement(parts=convert.show_parts_of(each)) for each in judged]
         return pb.WhatIfResponse(fits=not lacks, shortages=shortages, placements=placements)
 
     async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
-        """Say why a pod is pending, or where it may go."""
+        """Return why a pod is pending, or its possible nodes."""
         name = PodName(request.pod_namespace, request.pod_name)
         explanation = self.extender.explain(name)
         if explanation is None:
             message = f"there is no pod {shorten(str(name), 200)}"
             raise CallError(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
-        said = json_format.Parse(encode(asdict(explanation)), Struct())
-        return pb.ExplainResponse(explanation=said)
+        document = json_format.Parse(encode(asdict(explanation)), Struct())
+        return pb.ExplainResponse(explanation=document)
 
     async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
-        """Return how this process is, for a bug report."""
+        """Return the state of this process, for a bug report."""
         return pb.DumpResponse(document=await self.dump())
 
 

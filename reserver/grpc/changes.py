@@ -1,4 +1,4 @@
-"""Update, Extend and Release: each changes only what its client has seen."""
+"""Update, Extend and Release: each fails if the reservation was changed meanwhile."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from reserver.v1 import reservation_pb2 as pb
 _TRIES = 3
 
 _Changed = tuple[str, Reservation | None]
-"""A new text; and what it says, if room was found for it that it does not hold yet."""
+"""The new text, and its reservation if that needs new room, which was found."""
 
 
 def _stays(new: Reservation, old: Reservation) -> bool:
-    """Return whether a reservation can stay where it is, or wait as it did."""
+    """Return whether a changed reservation needs no more room, so that its placement stays."""
     if new.node or old.node:
         return new.node == old.node and all(
             amount * new.slots <= old.resources.get(name, 0) * old.slots
@@ -43,15 +43,15 @@ def _stays(new: Reservation, old: Reservation) -> bool:
     return new.placement == old.placement and new.slots <= old.slots and slot_is_less
 
 
-def _says_the_same(new: Reservation, old: Reservation) -> bool:
-    """Return whether only labels are to be written: claims stay, and no room is asked for."""
-    said = (new.description, new.is_retained) == (old.description, old.is_retained)
-    return said and etag(new) == etag(old)
+def _only_labels_differ(new: Reservation, old: Reservation) -> bool:
+    """Return whether the spec is unchanged, so that claims stay and no room is needed."""
+    is_same = (new.description, new.is_retained) == (old.description, old.is_retained)
+    return is_same and etag(new) == etag(old)
 
 
 @dataclass(eq=False, repr=False)
 class Changes:
-    """Changes reservations, and ends them."""
+    """Changes and releases reservations."""
 
     state: State
     clock: Callable[[], float]
@@ -60,12 +60,12 @@ class Changes:
     readiness: Readiness
 
     async def update(self, request: pb.UpdateRequest) -> pb.Reservation:
-        """Replace a spec, and set and take away labels; more is held only if it fits.
+        """Replace a spec, and set or remove labels; a larger hold must fit.
 
         Raises:
-            InvalidInput: a field is wrong.
-            CallError: there is no such reservation, or no room, or it was changed meanwhile.
-            ApiError: it cannot be written.
+            InvalidInput: a field is invalid.
+            CallError: the reservation is absent, lacks room or was changed meanwhile.
+            ApiError: the write failed.
         """
         ref, asked_at = self.catalogue.find(request.name), self.clock()
         status_errors.require_change_of_labels(request, ref)
@@ -82,17 +82,17 @@ class Changes:
                     placed = clipped(self.state.ledger.placed(old), new.most_slots)
                     new = replace(new, placed=placed)
                 status_errors.require_future(new, "expiresAt", self.clock())
-            if labels and _says_the_same(new, old):
+            if labels and _only_labels_differ(new, old):
                 return text, None
             self._require_quota(new, old, "spec")
-            # Another reservation inherits no claims: then it holds more than what is left of this.
+            # Another reservation inherits no claims, so it holds more than the unclaimed slots.
             ends = new.edition != old.edition and self.state.ledger.claims_lost_by_extension(ref)
             is_same = new.identity == old.identity and not ends
             is_left = not old.is_whole and self.state.ledger.claimed(ref)
             if not is_same and (is_left or not _stays(new, old)):
                 grown = new = await self._require_room(new, old, request.name)
                 self._require_quota(new, old, "spec")
-                require_ready(self.readiness)  # This process may have stood still.
+                require_ready(self.readiness)  # This process may have been stopped meanwhile.
             written = documents.newer(text) | written
             whole = documents.with_placements(written, new.placed, ref)
             return documents.encode(whole), grown
@@ -100,13 +100,12 @@ class Changes:
         return await self._edit(ref, request.etag, change, labels)
 
     async def extend(self, request: pb.ExtendRequest) -> pb.Reservation:
-        """Let a reservation expire at another moment.
+        """Change the expiry of a reservation.
 
         Raises:
-            InvalidInput: a field is wrong.
-            CallError: there is no such reservation, claims of it would be lost, or it was changed
-                meanwhile.
-            ApiError: it cannot be written.
+            InvalidInput: a field is invalid.
+            CallError: the reservation is absent, would lose claims or was changed meanwhile.
+            ApiError: the write failed.
         """
         ref = self.catalogue.find(request.name)
         asked_at = self.clock()
@@ -133,12 +132,12 @@ class Changes:
         return await self._edit(ref, request.etag, change)
 
     async def release(self, request: pb.ReleaseRequest) -> None:
-        """Remove a reservation; it holds nothing when this returns.
+        """Remove a reservation, whose hold has ended when this returns.
 
         Raises:
-            InvalidInput: it is no name.
-            CallError: there is no such reservation, or it was changed meanwhile.
-            ApiError: it cannot be removed.
+            InvalidInput: the name is invalid.
+            CallError: the reservation is absent, or was changed meanwhile.
+            ApiError: the removal failed.
         """
         ref = self.catalogue.find(request.name)
         for _ in range(_TRIES):
@@ -155,7 +154,7 @@ class Changes:
             if done:
                 return
             if self.catalogue.reservation(ref) == old:
-                break  # The same still: our view is behind, so let the client come back.
+                break  # Unchanged: the cache lags behind, so the client has to retry later.
         raise status_errors.changed_meanwhile(ref)
 
     def _require_quota(self, new: Reservation, old: Reservation, path: str) -> None:
@@ -164,7 +163,7 @@ class Changes:
             raise status_errors.quota_exceeded(why, path)
 
     async def _require_room(self, new: Reservation, old: Reservation, name: str) -> Reservation:
-        # As in Bind: a watch that broke may be about to show that room is taken.
+        # As in Bind: a broken watch may not have shown yet that the room is taken.
         await up_to_date(self.readiness, self.state.ledger, self.clock)
         pacer = Pacer()
         judging = partial(judge_set, state=self.state, clock=self.clock, instead=old)
@@ -179,7 +178,7 @@ class Changes:
         return verdict.reservations[0]
 
     def _settle(self, ref: Ref) -> None:
-        """Let a changed reservation stay where it is placed, if it may."""
+        """Keep a changed reservation on its nodes, if they still suit it."""
         ledger = self.state.ledger
         ledger.advance(self.clock())
         reservation = ledger.get(ref)
@@ -207,13 +206,13 @@ class Changes:
         change: Callable[[str, Reservation], Awaitable[_Changed]],
         labels: Mapping[str, str | None] = MappingProxyType({}),
     ) -> pb.Reservation:
-        """Change a ref and its labels (`Edit.labels`); if somebody was faster, what they wrote."""
+        """Change an entry and its labels (`Edit.labels`), repeated after conflicting writes."""
         if ref.item:
             problem = "is an item of a list, which only its manager changes"
             raise InvalidInput("name", problem, "name a reservation with a key of its own")
         for _ in range(_TRIES):
             old, text = self._current(ref, tag)
-            new, grown = await change(text, old)  # From its last look at the room on no `await`.
+            new, grown = await change(text, old)  # No `await` after its last check of the room.
             there = self.stores.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)
@@ -223,5 +222,5 @@ class Changes:
                 self._settle(ref)
                 return self.catalogue.show_one(ref)
             if self.catalogue.text(ref) == text:
-                break  # The same still: our view is behind, so let the client come back.
+                break  # Unchanged: the cache lags behind, so the client has to retry later.
         raise status_errors.changed_meanwhile(ref)

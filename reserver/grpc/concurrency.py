@@ -1,4 +1,4 @@
-"""Callers: their user and address, and how many calls they may have open at once."""
+"""Callers: their user and peer, and the bounds on their open calls."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from reserver.base.fairness import FairCount
 from reserver.errors import TooMany
 
 LOCAL = "loopback"
-"""Any caller on a loopback listener: on this machine, or in this pod."""
+"""The user name of every caller on a loopback listener."""
 
 caller: ContextVar[str] = ContextVar("caller", default=LOCAL)
-"""The name of the user."""
+"""The user name of the present call."""
 
 _HOST_BITS = 64
-"""The host part of an IPv6 address, in bits: one host may have a whole /64."""
+"""The prefix length of an IPv6 peer: one host may have a whole /64."""
 
 
 def peer_of(address: str) -> str:
-    """Return the peer of an address as gRPC has it: ``ipv4:10.0.0.1:4242``."""
+    """Return the peer of a gRPC address such as ``ipv4:10.0.0.1:4242``: an IP, or an IPv6 /64."""
     text = address.partition(":")[2].rpartition(":")[0].replace("%5B", "[").replace("%5D", "]")
     try:
         host = ipaddress.ip_address(text.strip("[]").partition("%")[0])
@@ -36,79 +36,80 @@ def peer_of(address: str) -> str:
 
 
 MOST_CALLS = 2_000
-"""In all: gRPC itself refuses more."""
+"""Bound on all open calls; gRPC itself refuses more."""
 
 
 _ACCOUNT = "system:serviceaccount:"
 
 
 def party_of(user: str) -> str:
-    """Return with whom a user shares a part: with all service accounts of its namespace."""
+    """Return the party of a user: the service accounts of a namespace share one."""
     if not user.startswith(_ACCOUNT):
         return user
     return user[: user.find(":", len(_ACCOUNT))]
 
 
 class CallCount:
-    """Counts what is open at once."""
+    """Counts open calls of one kind."""
 
-    def __init__(self, what: str, each: int, everybody: int = MOST_CALLS) -> None:
-        """Begin with nothing of what is counted, a word in the plural.
+    def __init__(self, kind: str, each: int, total: int = MOST_CALLS) -> None:
+        """Begin without calls; `kind` is the name of the counted calls, in the plural.
 
-        Of `everybody`'s calls each party has its part, and each user or peer `each` at most.
+        Each user or peer may have `each` calls; the parties share `total` calls fairly.
         """
-        self._what = what
+        self._kind = kind
         self._each = each
-        self._everybody = everybody
+        self._total = total
         self._open: Counter[str] = Counter()
-        self._parties = FairCount(everybody)
+        self._parties = FairCount(total)
 
     def __len__(self) -> int:
-        """Return how many are open."""
+        """Return the number of open calls."""
         return self._parties.total
 
     @contextmanager
-    def of(self, who: str) -> Iterator[None]:
-        """Count one call until the block ends.
+    def of(self, user: str) -> Iterator[None]:
+        """Count a call of a user, or of a peer, until the block ends.
 
         Raises:
-            TooMany: it would be one too many.
+            TooMany: the call exceeds a bound.
         """
-        party = party_of(who)
-        if self._open[who] >= self._each:
-            raise TooMany(f"{who} has {self._each} {self._what} open; end one of them")
-        if len(self) >= self._everybody:
-            raise TooMany(f"there are {self._everybody} {self._what}; try again")
+        party = party_of(user)
+        if self._open[user] >= self._each:
+            raise TooMany(f"{user} has {self._each} {self._kind} open; end one of them")
+        if len(self) >= self._total:
+            raise TooMany(f"there are {self._total} {self._kind}; try again")
         if not self._parties.has_room(party):
             own = self._parties.of(party)
-            part = f"{party} has {own} {self._what} open, which is its share"
-            raise TooMany(f"{part} of {self._everybody}; end one of them")
-        self._open[who] += 1
+            part = f"{party} has {own} {self._kind} open, which is its share"
+            raise TooMany(f"{part} of {self._total}; end one of them")
+        self._open[user] += 1
         self._parties.add(party)
         try:
             yield
         finally:
             self._parties.add(party, -1)
-            self._open[who] -= 1
-            if not self._open[who]:
-                del self._open[who]
+            self._open[user] -= 1
+            if not self._open[user]:
+                del self._open[user]
 
 
 class CallCounts:
     """Counts of open calls.
 
     Attributes:
-        peers: open calls by peer, from before it is known who makes them.
+        peers: open calls by peer, counted from before the authentication.
         users: open calls by user.
         watches: open watches by user.
-        anonymous: calls that need no token, by peer: health.
-        lasting: those that last, reflection among them, so that they keep nobody from asking once.
+        anonymous: short calls without a token, by peer: health.
+        lasting: long calls without a token, by peer: health watches and reflection; counted apart,
+            so that they do not exclude short ones.
     """
 
     def __init__(self) -> None:
         """Begin with no calls."""
         self.peers = CallCount("calls", each=256)
         self.users = CallCount("calls", each=128)
-        self.watches = CallCount("watches", each=32, everybody=256)
-        self.anonymous = CallCount("calls without a token", each=8, everybody=64)
-        self.lasting = CallCount("watches without a token", each=8, everybody=64)
+        self.watches = CallCount("watches", each=32, total=256)
+        self.anonymous = CallCount("calls without a token", each=8, total=64)
+        self.lasting = CallCount("watches without a token", each=8, total=64)

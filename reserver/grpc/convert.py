@@ -1,4 +1,4 @@
-"""Converts the ledger's reservations to the contract's messages, and its filters back."""
+"""Converts reservations to messages of the gRPC API, and owners and ids of messages back."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def show(
     claims: Mapping[str, PodName],
     since: float = 0.0,
 ) -> pb.Reservation:
-    """Return a reservation, read from a text, as the API shows it.
+    """Return the message of a reservation that was read from a text.
 
-    The claims are by UID. `since` is when it was first seen, 0 while it is only being written.
+    The claims are by UID. `since` is the time at which Reserver first saw the reservation, in unix
+    seconds; 0 while the write is pending.
     """
     shown = pb.Reservation(
         name=reservation.ref.key,
@@ -61,13 +62,13 @@ def show(
 
 
 def with_labels(shown: pb.Reservation, labels: Mapping[str, str]) -> pb.Reservation:
-    """Return a reservation, which is changed, with the first labels of its object."""
+    """Add the first labels of its object, by name, to a reservation; return the reservation."""
     shown.labels.update(heapq.nsmallest(MOST_LABELS, labels.items()))
     return shown
 
 
 def show_problem(problem: EntryProblem) -> pb.Reservation:
-    """Return an entry that cannot be read as the API shows it: an item of a list by its index."""
+    """Return the message of an invalid entry, with the index of an item of a list in its id."""
     path = problem.error.path
     item = path[1:].partition("]")[0] if path.startswith("[") else ""
     return pb.Reservation(
@@ -80,7 +81,7 @@ def show_problem(problem: EntryProblem) -> pb.Reservation:
 
 
 def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
-    """Return the pods of an owner entry; `home` is the namespace of its reservation."""
+    """Return the rule of an owner message; `home` is the namespace of its reservation."""
     selector, controller = owner.selector, owner.controller
     named = (each.namespace for each in (owner.pod, controller, selector) if each.namespace)
     expressions = (
@@ -97,12 +98,12 @@ def owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
 
 
 def show_parts_of(reservation: Reservation) -> list[pb.PlacedSlots]:
-    """Return where a reservation is."""
+    """Return the nodes and slots of a reservation."""
     return [pb.PlacedSlots(node=node, slots=slots) for node, slots in reservation.parts]
 
 
 def parse_id(text: str) -> Ref | None:
-    """Return the ref that an id names; None for a plain name."""
+    """Return the ref of an id; None for a plain name."""
     path, bracket, item = text.partition("[")
     match path.split("/"), bracket:
         case [_], "":
@@ -118,11 +119,11 @@ def parse_id(text: str) -> Ref | None:
 
 def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
     written = _of_item(reservation) if reservation.ref.item else document.parse(text)
-    # Always: in objects the API server fills in the default.
-    told: dict[str, object] = {"slots": reservation.slots, "policy": reservation.policy}
+    # Always present, as in objects, where the API server fills in the defaults.
+    defaulted: dict[str, object] = {"slots": reservation.slots, "policy": reservation.policy}
     if reservation.is_whole:
-        del told["slots"]
-    spec = to_message({**written, **told})
+        del defaulted["slots"]
+    spec = to_message({**written, **defaulted})
     if reservation.recurrence is not None:
         if reservation.recurrence.first is not None:
             _set(spec.starts_at, reservation.recurrence.first)
@@ -144,7 +145,7 @@ def _occurrence(occurrence: Occurrence) -> pb.Occurrence:
 
 
 def _of_item(reservation: Reservation) -> dict[str, Any]:
-    """Return an item of a list as the spec that says the same."""
+    """Return the equivalent spec of an item of a list."""
     return {
         "owners": [
             {"pod": {"name": pod.name, "namespace": pod.namespace}}

@@ -1,4 +1,4 @@
-"""Creates reservations: decides and holds at once, and writes once per request id."""
+"""Creates reservations: holds at once after the decision, and writes once per request id."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TAKEN = "is taken; choose another one, or change that reservation (`reserver up
 
 @dataclass(eq=False, repr=False)
 class Creation:
-    """Creates reservations that the state has room for."""
+    """Creates reservations, with or without the condition that there is room."""
 
     state: State
     clock: Callable[[], float]
@@ -48,12 +48,12 @@ class Creation:
         self._deciding = asyncio.Lock()
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
-        """Create a reservation, whether there is room for it or not; only if it does not wait.
+        """Create a reservation; with `no_wait` of the request only if there is room.
 
         Raises:
-            InvalidInput: a field is wrong.
-            CallError: the name is taken, or it would have to wait and is not to.
-            ApiError: it cannot be written.
+            InvalidInput: a field is invalid.
+            CallError: the name is taken, or with `no_wait` there is no room.
+            ApiError: the write failed.
         """
         begun = self._requests.before(request)
         if begun is None:
@@ -66,10 +66,10 @@ class Creation:
         """Create all reservations of a set, all of them backed, or none.
 
         Raises:
-            InvalidInput: a field is wrong.
+            InvalidInput: a field is invalid.
             CallError: there is no room, or a name is taken.
-            NotReady: the state is not good enough to decide on.
-            ApiError: they cannot be written.
+            NotReady: the caches are not up to date.
+            ApiError: the write failed.
         """
         begun = self._requests.before(request)
         if begun is None:
@@ -83,14 +83,14 @@ class Creation:
     def _drafts(
         self,
         request: Request,
-        wanted: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
+        entries: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
         paths: Iterable[str],
     ) -> list[Draft]:
         documents.check_namespace(request.namespace)
-        now, who = self.clock(), caller.get()
-        author = "" if who == LOCAL else who
+        now, user = self.clock(), caller.get()
+        author = "" if user == LOCAL else user
         drafts: dict[str, Draft] = {}
-        for path, each in zip(paths, wanted, strict=True):
+        for path, each in zip(paths, entries, strict=True):
             name = each.name
             with under(f"{path}spec"):
                 document = documents.write(each.spec, now, request.request_id, author)
@@ -101,12 +101,12 @@ class Creation:
         return list(drafts.values())
 
     async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
-        """Decide, giving way, hold and begin to write; one request after the other.
+        """Decide, hold and start to write; one request at a time.
 
-        From the last look at the room on there is no `await`. `path` is that of the drafts in the
-        request, empty for one that may wait.
+        There is no `await` after the last check of the room. `path` is the path of the drafts in
+        the request; empty if the reservation may wait for room.
         """
-        if path:  # As in Bind: a watch that broke may be about to show that room is taken.
+        if path:  # As in Bind: a broken watch may not have shown yet that the room is taken.
             await up_to_date(self.readiness, self.state.ledger, self.clock)
         async with self._deciding:
             return self._requests.before(request) or await self._decide(request, drafts, path)
@@ -164,7 +164,7 @@ class Creation:
         if verdict.lacks:
             raise status_errors.no_room(verdict.lacks, [draft.name for draft in drafts], path)
         self._require_quota(new, path)
-        require_ready(self.readiness)  # This process may have stood still.
+        require_ready(self.readiness)  # This process may have been stopped meanwhile.
         return list(verdict.reservations)
 
     def _require_quota(self, new: Sequence[Reservation], path: str) -> None:
@@ -172,7 +172,7 @@ class Creation:
             raise status_errors.quota_exceeded(why, path)
 
     def _existing(self, drafts: Sequence[Draft], request: Request) -> tuple[Ref, ...] | None:
-        """Return the refs that the same request wrote before; None if there are none."""
+        """Return the refs that the same request has written before; None if the names are free."""
         refs = {draft.name: self.stores.find(draft.name, request.namespace) for draft in drafts}
         there = [ref for ref in refs.values() if ref is not None]
         if not there:
@@ -197,7 +197,7 @@ class Creation:
         return begun
 
     async def _finish(self, request: Request, begun: CreationCall) -> list[pb.Reservation]:
-        """Wait until all is written, and return it as it is then."""
+        """Wait until all reservations are written, and return their present messages."""
         error = await asyncio.shield(begun.task) if begun.task else None
         if error is not None:
             self._requests.forget(request, begun)

@@ -1,4 +1,4 @@
-"""Documents that calls write into a store, and reservations that have no place in one yet."""
+"""The documents that calls write into a store, and drafts of reservations without a ref."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _UNSHOWN = ("requestId", "origin", "author")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A reservation that is asked for.
+    """A requested reservation.
 
     Attributes:
-        path: where it stands in the request, as a prefix: empty, or with a dot at its end.
+        path: the prefix of its fields' paths in the request: empty, or with a dot at its end.
     """
 
     name: str
@@ -51,18 +51,18 @@ class Draft:
 
     @property
     def size(self) -> int:
-        """How many bytes are to be written, without where it is placed."""
+        """The size of its document without placements, in bytes."""
         return len(encode(self.document).encode())
 
     def text(self, placed: Parts, ref: Ref) -> str:
-        """Return the JSON to write at a ref for a reservation as placed."""
+        """Return the JSON of its document with placements, for a ref."""
         return encode(with_placements(self.document, placed, ref))
 
     def at(self, ref: Ref, new_id: str) -> Draft:
-        """Return the draft for a ref; `new_id` distinguishes it from others of that name.
+        """Return the draft for a ref; for an object with `new_id` in its origin.
 
-        Another object of that name is another reservation. Its identity has to be written before
-        the API server gives it a UID: it may be claimed while it is being written.
+        A later object of the same name is another reservation. Its identity must be in the spec
+        before the API server assigns a UID: a pod may claim it while it is being written.
         """
         if ref.kind is StoreKind.CONFIGMAP:
             return self
@@ -73,16 +73,16 @@ class Draft:
 def write(
     spec: pb.ReservationSpec, now: float, request_id: str = "", author: str = ""
 ) -> dict[str, Any]:
-    """Return the document to store for a spec; it has the time of its end, not a lifetime.
+    """Return the document to store for a spec, with ``expiresAt`` instead of a ``ttl``.
 
     Args:
-        spec: as it was sent.
-        now: unix seconds, from which a ``ttl`` counts.
+        spec: the message of the request.
+        now: start of a ``ttl``, in unix seconds.
         request_id: the client's id of its request; may be empty.
-        author: the user who calls; empty if that is unknown.
+        author: the user of the call; empty if unknown.
 
     Raises:
-        InvalidInput: it cannot be written at all; all else is for `spec_codec.read` to refuse.
+        InvalidInput: the spec has no document; `spec_codec.read` checks everything else.
     """
     check_bytes(spec.ByteSize(), HOME.spec_bytes)
     _check_memory(spec)
@@ -102,21 +102,21 @@ def write(
 
 
 def _endless(spec: pb.ReservationSpec) -> dict[str, Any]:
-    """Return the ``ttl`` of what recurs: a version without schedules holds it all the time."""
+    """Return the ``ttl`` of a recurring spec: zero, so an older version holds it all the time."""
     if spec.ttl.ByteSize():
         raise InvalidInput("ttl", "cannot be set together with schedule", "remove it")
     return {"ttl": 0}
 
 
 def _check_memory(spec: pb.ReservationSpec) -> None:
-    """Refuse memory in a wrong unit: `spec_codec` lets pass what Reserver itself has written."""
+    """Refuse memory in a wrong unit; `spec_codec` exempts specs written by Reserver itself."""
     text = spec.resources.get("memory", "0")
     with under("resources.memory"):
         check_memory(quantity.amount("memory", text), text, "", HOME.least_memory)
 
 
 def check_namespace(namespace: str) -> None:
-    """Refuse a namespace that no object can be in; empty is our own.
+    """Refuse an invalid name of a namespace; empty stands for Reserver's own.
 
     Raises:
         InvalidInput: at ``namespace``.
@@ -126,7 +126,7 @@ def check_namespace(namespace: str) -> None:
 
 
 def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
-    """Refuse a set that is empty or too large, before any of it is read.
+    """Refuse an empty or too large set, before its specs are parsed.
 
     Raises:
         InvalidInput: at ``reservations``.
@@ -141,15 +141,15 @@ def check_set(specs: Sequence[pb.ReservationSpec]) -> None:
 
 
 def seconds_of(duration: Duration) -> float:
-    """Return a duration in seconds; only one that is zero is zero: that is for ever."""
+    """Return a duration in seconds; only an exact zero, which means for ever, becomes zero."""
     return float(duration.seconds) + float(duration.nanos) / 1e9
 
 
 def moment(timestamp: Timestamp, path: str) -> str:
-    """Return a time as it is stored.
+    """Return a time in RFC 3339.
 
     Raises:
-        InvalidInput: it is out of range.
+        InvalidInput: the time is out of range.
     """
     try:
         return timestamp.ToJsonString()
@@ -158,10 +158,10 @@ def moment(timestamp: Timestamp, path: str) -> str:
 
 
 def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
-    """Return the field with the expiry of a reservation that lives `ttl_s` seconds.
+    """Return the field for the expiry `ttl_s` seconds after `now`; 0 means no expiry.
 
     Raises:
-        InvalidInput: it is negative, or more than a hundred years.
+        InvalidInput: the lifetime is negative, or longer than a hundred years.
     """
     if not 0 <= ttl_s <= MAX_TTL_S:
         problem = f"{shorten(str(ttl_s))} seconds are out of range"
@@ -170,17 +170,17 @@ def lifetime(ttl_s: float, now: float) -> dict[str, Any]:
 
 
 def expiry(reservation: Reservation) -> dict[str, Any]:
-    """Return the field with the expiry of a reservation."""
+    """Return the field for the present expiry of a reservation."""
     if reservation.expires_at is None or reservation.recurrence is not None:
         return {"ttl": 0}
     return {"expiresAt": show_moment(reservation.expires_at)}
 
 
 def with_lifetime(text: str, lifetime: Mapping[str, Any], ref: Ref) -> dict[str, Any]:
-    """Return what is written at a ref with another lifetime.
+    """Return the document at a ref with another lifetime.
 
-    An object keeps its ``ttl``: it is that of a manifest, which may be applied again and again, and
-    from now on ``expiresAt`` counts.
+    An object keeps its ``ttl``, which may come from a manifest that is applied repeatedly;
+    ``expiresAt`` takes precedence.
     """
     gone = {"expiresAt"} if ref.kind is StoreKind.OBJECT else {"expiresAt", "ttl"}
     written: dict[str, Any] = document.parse(text)
@@ -188,7 +188,7 @@ def with_lifetime(text: str, lifetime: Mapping[str, Any], ref: Ref) -> dict[str,
 
 
 def with_placements(document: Mapping[str, Any], placed: Parts, ref: Ref) -> dict[str, Any]:
-    """Return a document with the nodes of its reservation; of an object, the status has them."""
+    """Return a document with placements; for an object without, as they are in its status."""
     written = {name: value for name, value in document.items() if name != "placements"}
     if placed and ref.kind is StoreKind.CONFIGMAP:
         written["placements"] = show_parts(placed)
@@ -201,9 +201,9 @@ def encode(written: Mapping[str, Any]) -> str:
 
 
 def unshown(text: str) -> dict[str, Any]:
-    """Return the written fields that the API's spec does not have; changes keep them."""
+    """Return the fields of a text that are not in the API's spec; changes keep them."""
     if not any(f'"{name}"' in text for name in _UNSHOWN):
-        return {}  # Most need not be parsed.
+        return {}  # Most texts need not be parsed.
     written = document.parse(text)
     if not isinstance(written, dict):
         return {}
@@ -211,10 +211,10 @@ def unshown(text: str) -> dict[str, Any]:
 
 
 def newer(text: str) -> dict[str, Any]:
-    """Return the fields of a newer version that a text has; changes keep them.
+    """Return the fields of a newer version in a text; changes keep them.
 
     Raises:
-        InvalidInput: fields that a change replaces have such fields, which it would lose.
+        InvalidInput: a newer field is inside a field that the change replaces, and would be lost.
     """
     written = document.parse(text)
     ignored = known_part(written, "", was_in_force=True).ignored
@@ -225,5 +225,5 @@ def newer(text: str) -> dict[str, Any]:
 
 
 def request_id_of(text: str) -> str:
-    """Return the id of the request that wrote a value; empty if it has none."""
+    """Return the id of the request that wrote a text; empty without one."""
     return str(unshown(text).get("requestId", ""))

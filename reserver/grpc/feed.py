@@ -1,4 +1,4 @@
-"""The feed of a watch: first all reservations that exist, then each change, in order."""
+"""The feed of a watch: first all present reservations, then each change, in order."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from reserver.reservations.status import ShortNodes
 from reserver.v1 import reservation_pb2 as pb
 
 REMEMBERED = 20_000
-"""So many changes a watch can be behind when it resumes."""
+"""Most changes that a watch may have missed when it resumes."""
 
 REMEMBERED_BYTES = 32 * 2**20
-"""Nor are more remembered than take so many bytes."""
+"""Bound on the changes kept for resuming watches, in bytes."""
 
 QUEUE = 2_000
-"""So many changes a watch can be behind while it goes on."""
+"""Most unread changes of an open watch."""
 
 
 class FeedChange(NamedTuple):
-    """One change; messages stay packed, for unpacked they take ten times as much.
+    """A change of a reservation; its messages stay serialized, which takes a tenth of the memory.
 
     Attributes:
-        number: counts changes, from 1.
-        before: what was shown before it, None if there was nothing.
-        after: what is shown after it, None if there is nothing any more.
+        number: the number of the change, from 1.
+        before: the serialized message before the change; None if absent.
+        after: the serialized message after the change; None if removed.
     """
 
     number: int
@@ -47,20 +47,20 @@ class FeedChange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What it takes, in bytes."""
+        """The size of its messages, in bytes."""
         return len(self.before or b"") + len(self.after or b"")
 
 
 class Watcher:
-    """The changes that one watcher has still to receive."""
+    """The changes to send to one watcher."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[FeedChange | None] = asyncio.Queue(QUEUE)
         self._is_late = False
         self._is_over = False
 
-    def tell(self, change: FeedChange) -> None:
-        """Queue a change; one that finds no room any more ends the watch."""
+    def add(self, change: FeedChange) -> None:
+        """Queue a change; a full queue ends the watch."""
         try:
             self._queue.put_nowait(change)
         except asyncio.QueueFull:
@@ -70,13 +70,13 @@ class Watcher:
         """End the watch."""
         self._is_over = True
         if self._queue.empty():
-            self._queue.put_nowait(None)  # Whoever waits looks again.
+            self._queue.put_nowait(None)  # Wakes up `next`.
 
     async def next(self) -> FeedChange:
         """Return the next change.
 
         Raises:
-            CallError: more have come than wait for anybody, or no more will come.
+            CallError: too many changes were not read, or the watch was ended.
         """
         if self._is_late:
             problem = f"{QUEUE} changes were not read; resume from the last token"
@@ -89,23 +89,23 @@ class Watcher:
 
 
 class _Room:
-    """Where room is short now, looked at once a turn: the ledger changes between two turns."""
+    """The short nodes, computed once a turn: the ledger changes only between two turns."""
 
     def __init__(self, catalogue: Catalogue, pacer: Pacer) -> None:
         self._catalogue, self._pacer = catalogue, pacer
         self._seen: tuple[int, ShortNodes] | None = None
 
     def now(self) -> ShortNodes:
-        """Return which nodes are short."""
+        """Return the present short nodes."""
         if self._seen is None or self._seen[0] != self._pacer.turns:
             self._seen = self._pacer.turns, self._catalogue.short_nodes()
         return self._seen[1]
 
 
 class ReservationFeed(Listener):
-    """The changes of the reservations that a catalogue shows, in their order.
+    """The changes of the reservations of a catalogue, in order.
 
-    Resume tokens are good for as long as this process lives, and remembers.
+    Resume tokens are valid in this process, as far back as it keeps the changes.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -121,12 +121,12 @@ class ReservationFeed(Listener):
         self._catching_up = asyncio.Lock()
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a ref or one of its items may look different now; returns at once."""
+        """Queue a ref whose reservations may have changed."""
         self._changed[ref.whole] = None
         self._something_touched.set()
 
     async def run(self) -> None:
-        """Follow changes until cancelled; whoever asks for all of them at once need not wait."""
+        """Process queued refs until cancelled; `catch_up` does so at once for a caller."""
         while True:
             await self._something_touched.wait()
             pacer = Pacer()
@@ -135,7 +135,7 @@ class ReservationFeed(Listener):
             await pacer.rest()
 
     async def catch_up(self, pacer: Pacer | None = None) -> None:
-        """Take all changes that have happened until now."""
+        """Process all queued refs."""
         async with self._catching_up:
             pacer = pacer or Pacer()
             room = _Room(self._catalogue, pacer)
@@ -148,12 +148,12 @@ class ReservationFeed(Listener):
             self._something_touched.clear()
 
     def all(self) -> list[bytes]:
-        """Return all that is shown, as it was when last looked at, packed."""
+        """Return the serialized messages of all reservations, as last processed."""
         return [each for entries in self._known.values() for each in entries.values()]
 
     @property
     def token(self) -> str:
-        """From where to resume, to miss nothing that comes from now on."""
+        """The token to resume from, before the next change."""
         return self.token_of(self._number)
 
     def token_of(self, number: int) -> str:
@@ -164,8 +164,8 @@ class ReservationFeed(Listener):
         """Return the changes after a token.
 
         Raises:
-            CallError: they are not remembered.
-            InvalidInput: it is no token.
+            CallError: the changes are not kept any more.
+            InvalidInput: the token is malformed.
         """
         epoch, dot, number = token.partition(".")
         if not (dot and number.isascii() and number.isdecimal() and len(number) < 20):  # noqa: PLR2004
@@ -180,7 +180,7 @@ class ReservationFeed(Listener):
 
     @contextmanager
     def watching(self) -> Iterator[Watcher]:
-        """Begin to note changes for somebody, until the block ends."""
+        """Queue changes for a new watcher until the block ends."""
         watcher = Watcher()
         self._watchers.add(watcher)
         try:
@@ -194,7 +194,7 @@ class ReservationFeed(Listener):
             watcher.end()
 
     async def _look(self, ref: Ref, room: _Room, pacer: Pacer) -> dict[str, bytes]:
-        """Return what is shown of a ref now, packed, by id."""
+        """Return the present serialized messages of a ref, by id."""
         after: dict[str, bytes] = {}
         for reservation, text in self._catalogue.written(ref):
             await pacer.give_way()
@@ -205,7 +205,7 @@ class ReservationFeed(Listener):
         return after
 
     def _compare(self, key: Ref, after: Mapping[str, bytes]) -> Steps:
-        """Tell of each entry that has changed; it is known as soon as it is told."""
+        """Publish the change of each entry of a ref, one per step."""
         known = self._known.setdefault(key, {})
         for name in known.keys() | after.keys():
             before, now = known.get(name), after.get(name)
@@ -215,18 +215,18 @@ class ReservationFeed(Listener):
                 else:
                     known[name] = now
                 self._number += 1
-                self._tell(FeedChange(self._number, before, now))
+                self._publish(FeedChange(self._number, before, now))
             yield
         if not known:
             del self._known[key]
 
-    def _tell(self, change: FeedChange) -> None:
+    def _publish(self, change: FeedChange) -> None:
         self._changes.append(change)
         self._bytes += change.size
         while len(self._changes) > REMEMBERED or self._bytes > REMEMBERED_BYTES:
             self._bytes -= self._changes.popleft().size
         for watcher in self._watchers:
-            watcher.tell(change)
+            watcher.add(change)
 
 
 _WATCH = pb.WatchResponse
@@ -235,11 +235,11 @@ _WATCH = pb.WatchResponse
 async def follow(
     feed: ReservationFeed, resume_token: str, selector: ReservationSelector
 ) -> AsyncGenerator[pb.WatchResponse]:
-    """Yield the messages to a watcher, for ever; an empty token begins a watch.
+    """Yield the messages of a watch, for ever; an empty token begins a new watch.
 
     Raises:
-        CallError: the changes since the token are not remembered, or the watch has to end.
-        InvalidInput: it is no token.
+        CallError: the changes since the token are not kept any more, or the watch was ended.
+        InvalidInput: the token is malformed.
     """
     await feed.catch_up()
     pacer = Pacer()
@@ -248,7 +248,7 @@ async def follow(
         if resume_token:
             for change in feed.since(resume_token):
                 await pacer.give_way()
-                if message := _told(change, feed, selector):
+                if message := _message(change, feed, selector):
                     yield message
         else:
             there, token = feed.all(), feed.token
@@ -261,7 +261,7 @@ async def follow(
         while True:
             change = await pacer.awaited(watcher.next())
             await pacer.give_way()
-            if message := _told(change, feed, selector):
+            if message := _message(change, feed, selector):
                 yield message
 
 
@@ -269,10 +269,10 @@ def _unpacked(packed: bytes | None) -> pb.Reservation | None:
     return None if packed is None else pb.Reservation.FromString(packed)
 
 
-def _told(
+def _message(
     change: FeedChange, feed: ReservationFeed, selector: ReservationSelector
 ) -> pb.WatchResponse | None:
-    """Return the message about a change; None if the watcher does not mean it."""
+    """Return the message of a change; None if the watcher does not select it."""
     before, after = _unpacked(change.before), _unpacked(change.after)
     was = before is not None and selector.covers(before)
     is_now = after is not None and selector.covers(after)

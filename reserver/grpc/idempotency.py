@@ -1,4 +1,4 @@
-"""Idempotent requests: a request that repeats another one gets the result of the first."""
+"""Idempotent requests: a repeated request returns the result of the first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from reserver.v1 import reservation_pb2 as pb
 MOST_REQUEST_ID = 64
 
 _REMEMBERED_S = 600.0
-"""How long a request id is known, in seconds: what it wrote may be over and deleted meanwhile."""
+"""Seconds for which a request id is kept, as its reservation may have ended and gone by then."""
 
 _REMEMBERED_BYTES = 64 * 2**20
-"""What is remembered of reservations that were created with a request id takes so much."""
+"""Bound on the kept results of requests, in bytes."""
 
 _LEAST_BYTES = 1024
-"""What is remembered of one reservation beside its message."""
+"""Estimate of the memory of a reservation in addition to its message, in bytes."""
 
 Request: TypeAlias = pb.CreateRequest | pb.CreateSetRequest
 Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
@@ -32,13 +32,13 @@ Outcome: TypeAlias = "asyncio.Task[ReserverError | None]"
 
 @dataclass(frozen=True, slots=True)
 class CreationCall:
-    """A request to create that is under way, or done.
+    """A Create request in flight or done.
 
     Attributes:
-        digest: of the request, to distinguish it from another one of the same id.
-        refs: where it is written.
-        shown: how it was in the beginning; decoded messages would take ten times as much.
-        task: ends when it is known whether it was written; None for what was there before.
+        digest: the digest of the request, to detect another request with the same id.
+        refs: the refs of its reservations.
+        shown: the first messages of its reservations, serialized to a tenth of the memory.
+        task: the task of the write; None if an earlier request has written the reservations.
     """
 
     digest: bytes
@@ -48,12 +48,12 @@ class CreationCall:
 
     @property
     def size(self) -> int:
-        """What it takes at most, in bytes."""
+        """An upper bound of its memory, in bytes."""
         return sum(_LEAST_BYTES + len(one) for one in self.shown)
 
 
 class IdempotentRequests:
-    """What requests with an id have begun, by their callers."""
+    """The requests with an id, by caller and id."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._begun: TTLCache[tuple[str, str], CreationCall] = TTLCache(
@@ -61,10 +61,10 @@ class IdempotentRequests:
         )
 
     def before(self, request: Request) -> CreationCall | None:
-        """Return what an earlier request with this id has begun; None if it is new.
+        """Return the call of an earlier request with this id; None if the id is new.
 
         Raises:
-            InvalidInput: the id is too long, or was that of another request.
+            InvalidInput: the id is too long, or belongs to another request.
         """
         key = _key(request)
         begun = self._begun.get(key) if key else None
@@ -74,19 +74,19 @@ class IdempotentRequests:
         return begun
 
     def remember(self, request: Request, begun: CreationCall) -> None:
-        """Remember what a request has begun, if it has an id."""
+        """Keep the call of a request, if the request has an id."""
         if key := _key(request):
             self._begun[key] = begun
 
     def forget(self, request: Request, begun: CreationCall) -> None:
-        """Forget what has failed: it may be tried again."""
+        """Drop a failed call, so that the request may be repeated."""
         key = _key(request)
         if key and self._begun.get(key) is begun:
             del self._begun[key]
 
 
 def digest_of(request: Request) -> bytes:
-    """Return what distinguishes a request from another one of the same id."""
+    """Return the digest of a request, to detect another request with the same id."""
     return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
 
 

@@ -1,4 +1,4 @@
-"""The interceptor of all gRPC calls: who calls, whether they may, and the outcome."""
+"""The interceptor of all gRPC calls: authentication, authorization, bounds and outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reserver.k8s.objects.limits import SET_BYTES
 from reserver.k8s.objects.reviews import User
 
 PATIENCE_S = 10.0
-"""How long the message of a call may take to come, and all of reflection, in seconds."""
+"""Timeout for the message of a call, and for a whole reflection call, in seconds."""
 
 _POD_BYTES = 4 * 2**20
 _BYTES = SET_BYTES + SET_BYTES // 4
@@ -34,19 +34,19 @@ Decode = Callable[[bytes], Any]
 
 
 def most_bytes(method: str) -> int:
-    """Return how long the messages of a method, ``Service/Method``, may be, in bytes.
+    """Return the bound on a message of a method, ``Service/Method``, in bytes.
 
-    To unpack a megabyte of small fields takes some thirty milliseconds. Only pods may be longer; a
-    set has its names beside its specs.
+    Decoding a megabyte of small fields takes about thirty milliseconds. Only pods may be larger. A
+    set has names in addition to the bounded specs.
     """
     return _POD_BYTES if method.startswith(_POD_METHODS) else _BYTES
 
 
 async def receive(requests: AsyncIterator[bytes], decode: Decode, most: int) -> Any:  # noqa: ANN401
-    """Return the message of a call that has one, of at most `most` packed bytes.
+    """Return the only message of a call, of at most `most` bytes.
 
     Raises:
-        CallError: it does not come, is too long, or is none.
+        CallError: the message does not come in time, is too long or cannot be decoded.
     """
     invalid = grpc.StatusCode.INVALID_ARGUMENT
     packed = await _first(requests)
@@ -83,10 +83,10 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 
 class Calls(grpc.aio.ServerInterceptor):
-    """Lets calls through to the services, and turns ReserverErrors into gRPC errors.
+    """Passes allowed calls to the services, and turns ReserverErrors into gRPC errors.
 
-    All are handled as calls that send a stream, which on the wire they are: so who calls is judged
-    before a message is taken, and none is waited for without end.
+    Every call is handled as a client stream, which it is on the wire: so the caller is
+    authenticated before a message is read, and the message has a timeout.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Calls(grpc.aio.ServerInterceptor):
         obstacles: Callable[[], tuple[str, ...]],
         counted: Metrics,
     ) -> None:
-        """Guard calls; with `access` None anybody who reaches the port may call, on loopback."""
+        """Guard calls; `access` None allows every caller, for a loopback port."""
         self._access = access
         self._obstacles = obstacles
         self._counted = counted
@@ -106,7 +106,7 @@ class Calls(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
-        """Return the handler of a call, guarded; None if there is no such method."""
+        """Return the guarded handler of a call; None if the method is unknown."""
         handler: Any = await continuation(handler_call_details)
         method = handler_call_details.method
         if handler is None:
@@ -114,7 +114,7 @@ class Calls(grpc.aio.ServerInterceptor):
         if not method.startswith(_PREFIX):
             return self._for_anonymous(handler)
         call, decode = call_of(method), handler.request_deserializer
-        # Without a deserializer of its own gRPC hands over what came, packed.
+        # Without a deserializer gRPC passes the serialized message.
         codec = None, handler.response_serializer
         if handler.unary_stream is not None:
             streaming = self._streaming(handler.unary_stream, call, decode)
@@ -125,7 +125,7 @@ class Calls(grpc.aio.ServerInterceptor):
         return grpc.stream_unary_rpc_method_handler(single, *codec)
 
     def _for_anonymous(self, handler: Any) -> Handler:  # noqa: ANN401 - as grpc types handlers
-        """Return the handler of health or reflection, which reveal nothing of the cluster."""
+        """Return the handler of health or reflection, which show no data of the cluster."""
         decode, encode = handler.request_deserializer, handler.response_serializer
 
         async def answer(requests: Any, context: Aio) -> Any:  # noqa: ANN401 - any message
@@ -139,7 +139,7 @@ class Calls(grpc.aio.ServerInterceptor):
                                 await context.write(response)
                         return None
                     request = await receive(requests, decode, _STRANGERS_BYTES)
-                    # Health.Watch writes by itself.
+                    # Health.Watch writes its responses itself.
                     behaviour = handler.unary_unary or handler.unary_stream
                     return await behaviour(request, context)
             except TimeoutError:
@@ -166,8 +166,9 @@ class Calls(grpc.aio.ServerInterceptor):
             async with self._let_in(call, requests, context, decode) as request:
                 responses = behaviour(request, context)
                 if self._access is not None:
-                    who = dict(context.invocation_metadata() or ()), peer_of(context.peer())
-                    lasting = self._access.last(call, *who, self._access.target(call, request))
+                    metadata = dict(context.invocation_metadata() or ())
+                    target = self._access.target(call, request)
+                    lasting = self._access.last(call, metadata, peer_of(context.peer()), target)
                     responses = while_lasting(lasting, responses)
                 async for response in responses:
                     yield response
@@ -182,7 +183,7 @@ class Calls(grpc.aio.ServerInterceptor):
         context: Aio,
         decode: Decode,
     ) -> AsyncIterator[Any]:
-        """Yield the request of a call that may be answered; tell the caller and count the end."""
+        """Yield the request of an allowed call; report its outcome to the caller and in metrics."""
         began, request = time.perf_counter(), None
         try:
             async with AsyncExitStack() as stack:
@@ -194,13 +195,13 @@ class Calls(grpc.aio.ServerInterceptor):
             await self._refuse(call, request, context, status_errors.of(exc), began)
         except grpc.aio.AbortError:
             raise  # Answered already.
-        except Exception as exc:  # noqa: BLE001 - the caller is told
+        except Exception as exc:  # noqa: BLE001 - reported to the caller
             await self._refuse(call, request, context, _fault(call, exc), began)
         else:
             self._account(call, request, grpc.StatusCode.OK.name, began)
 
     async def _identify(self, call: Call, context: Aio, open_: AsyncExitStack) -> User | None:
-        """Return who calls, and count the call as open; None if no token is required."""
+        """Return the user of a call, None without authentication; count the call as open."""
         caller.set("")
         peer = peer_of(context.peer())
         open_.enter_context(self._shares.peers.of(peer))
@@ -244,22 +245,22 @@ class Calls(grpc.aio.ServerInterceptor):
                 "audit",
                 who=caller.get(),
                 call=call.method,
-                what=shorten(_what(request), 200),
+                what=shorten(_subject(request), 200),
                 code=code,
                 **more,
             )
 
 
 def _fault(call: Call, exc: Exception) -> CallError:
-    """Note an exception; return what to answer the call that it is about."""
+    """Log an exception; return the error to answer its call with."""
     if isinstance(exc, MemoryError):
         raise exc
     fault = take_note("call", call.method, exc)
     return CallError(grpc.StatusCode.INTERNAL, "FAULT", str(fault))
 
 
-def _what(request: Any) -> str:  # noqa: ANN401 - any message
-    """Return what a request is about, in a few words."""
+def _subject(request: Any) -> str:  # noqa: ANN401 - any message
+    """Return the subject of a request in a few words, for the audit log."""
     home = f"{namespace}/" if (namespace := getattr(request, "namespace", "")) else ""
     if name := getattr(request, "name", ""):
         return f"{home}{name}"

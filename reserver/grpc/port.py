@@ -1,4 +1,4 @@
-"""The port of the gRPC API, whose connections end when certificates are replaced."""
+"""The port of the gRPC API, which replaces its server when the certificate files change."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from reserver.http.tls_files import TlsFiles
 log = structlog.get_logger(__name__)
 
 _LOOK_EVERY_S = 0.25
-"""How often the files are looked at, in seconds."""
+"""Seconds between two checks of the files."""
 
 _LAST_S = 5.0
-"""How long calls on the former certificates may go on, in seconds."""
+"""Seconds for which calls on a server with the former certificates may continue."""
 
 _FIRST_REST_S = 0.01
 _LAST_REST_S = 1.0
-"""How often to try a port that the former server has just left; it is free within milliseconds."""
+"""First and longest pause before a bind of the former server's port, free within milliseconds."""
 
 
 class Port:
-    """A port, and who answers there: another server after its certificates were replaced.
+    """A port and its server, which is replaced by another server with new certificates.
 
-    gRPC takes new certificates for new connections, but keeps those that it has. A server that is
-    newly made has none, and resumes no session that the former one began.
+    A gRPC server uses new certificates for new connections, but keeps its old connections. A new
+    server has none, and resumes no TLS session of the former server.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Port:
         made: Callable[[], grpc.aio.Server],
         tls: TlsFiles | None,
     ) -> None:
-        """Begin closed; `made` returns a server with its services. Port 0 stands for a free one."""
+        """Begin closed; `made` returns a server with its services. Port 0 means any free port."""
         self._host, self._number = address
         self._made = made
         self._tls = tls
@@ -48,7 +48,7 @@ class Port:
 
     @property
     def address(self) -> str:
-        """``ADDRESS:PORT``, the address of IPv6 in brackets."""
+        """``ADDRESS:PORT``, with an IPv6 address in brackets."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{host}:{self._number}"
 
@@ -57,7 +57,7 @@ class Port:
 
         Raises:
             ConfigurationError: the port is taken, the address is not this machine's, or the files
-                cannot be used.
+                are invalid.
         """
         credentials = _credentials(self._tls) if self._tls else None
         server = self._made()
@@ -73,15 +73,15 @@ class Port:
         self._server = server
 
     async def close(self, drain_s: float) -> None:
-        """Stop, once calls under way are done or `drain_s` seconds have passed."""
+        """Stop once open calls have ended, at the latest after `drain_s` seconds."""
         if self._server is not None:
             await self._server.stop(drain_s)
         if self._ending is not None:
             await self._ending
 
     async def follow_certificates(self) -> None:
-        """Start another server whenever the files are replaced, until cancelled."""
-        told = ""
+        """Replace the server whenever the files change, until cancelled."""
+        problem = ""
         while self._tls is not None:
             await asyncio.sleep(_LOOK_EVERY_S)
             try:
@@ -90,11 +90,11 @@ class Port:
                     continue
                 _credentials(self._tls)
             except ConfigurationError as exc:
-                if str(exc) != told:
-                    told = str(exc)
-                    log.warning("certificates cannot be read, the former ones serve", why=told)
+                if str(exc) != problem:
+                    problem = str(exc)
+                    log.warning("certificates cannot be read, the former ones serve", why=problem)
                 continue
-            self._stamp, told = stamp, ""
+            self._stamp, problem = stamp, ""
             await self._replace()
             log.info("certificates read again, the gRPC API's connections end")
 
@@ -117,10 +117,10 @@ class Port:
 
 
 async def _start(server: grpc.aio.Server) -> None:
-    """Start a server, whole or not at all.
+    """Start a server; on cancellation stop it again after the start.
 
-    A start that is cancelled half-way makes gRPC's own loop fail: it sets the result of a future
-    that is cancelled already, and `stop` raises that error again.
+    Cancelling a start half-way breaks gRPC's own loop: it sets the result of a cancelled future,
+    and `stop` raises that error again.
     """
     starting = asyncio.ensure_future(server.start())
     try:
@@ -132,10 +132,10 @@ async def _start(server: grpc.aio.Server) -> None:
 
 
 def _credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Return TLS credentials made from files.
+    """Return TLS credentials from files.
 
     Raises:
-        ConfigurationError: they cannot be read, or do not belong together.
+        ConfigurationError: the files cannot be read, or do not belong together.
     """
     server_context(files)
     try:

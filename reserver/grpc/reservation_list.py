@@ -1,4 +1,4 @@
-"""The catalogue: all reservations, as the API shows them, and their changes."""
+"""The catalogue: all reservations as messages of the gRPC API."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from reserver.v1 import reservation_pb2 as pb
 
 
 class ListedStores(Protocol):
-    """What the catalogue wants of the stores (`stores.Stores`)."""
+    """The part of `stores.Stores` that the catalogue uses."""
 
     def find(self, name: str) -> Ref | None:
-        """Return where the reservation of a name is written, or being written."""
+        """Return the ref of the reservation with a name, stored or pending; None if absent."""
 
     def latest(self, ref: Ref) -> tuple[str, Entries] | None:
-        """Return the entry that is written at a ref, or being written, and its reservation."""
+        """Return the text and entries at a ref, stored or pending; None if neither exists."""
 
     def labels(self, ref: Ref) -> Mapping[str, str]:
         """Return the labels of the object at a ref."""
 
     def short_nodes(self, state: State, now: float) -> ShortNodes:
-        """Return where room is short at `now`, in unix seconds."""
+        """Return the short nodes at `now`, in unix seconds."""
 
 
 @dataclass(eq=False, repr=False)
 class Catalogue:
-    """All reservations as the API shows them.
+    """All reservations as messages of the gRPC API.
 
     Attributes:
-        stores: what is written.
-        state: what becomes of it.
-        clock: unix seconds.
+        stores: the stored and pending entries.
+        state: the ledger and the snapshot.
+        clock: returns unix seconds.
         home: Reserver's own namespace (`limits_at`).
-        archive: what became of those that are over.
+        archive: the outcomes of ended reservations.
     """
 
     stores: ListedStores
@@ -55,11 +55,11 @@ class Catalogue:
     archive: Archive
 
     def find(self, name: str) -> Ref:
-        """Return where the reservation of a name, or of an id, is written.
+        """Return the ref of the reservation with a name or an id.
 
         Raises:
-            InvalidInput: it is neither.
-            CallError: there is none.
+            InvalidInput: the text is neither a name nor an id.
+            CallError: the reservation is absent.
         """
         if not name:
             raise InvalidInput("name", "is empty", "name a reservation")
@@ -70,18 +70,18 @@ class Catalogue:
         return ref
 
     def text(self, ref: Ref) -> str:
-        """Return what is written at a ref; empty if nothing is."""
+        """Return the text at a ref; empty if absent."""
         latest = self.stores.latest(ref._replace(item=""))
         return latest[0] if latest else ""
 
     def reservation(self, ref: Ref) -> Reservation | None:
-        """Return the reservation of a ref, None if there is none."""
+        """Return the reservation of a ref; None if absent."""
         latest = self.stores.latest(ref._replace(item=""))
         here = (r for r in latest[1].reservations if r.ref == ref) if latest else iter(())
         return next(map(self.state.ledger.current, here), None)
 
     def broken(self, ref: Ref) -> list[pb.Reservation]:
-        """Return what cannot be read of a ref, its `item` aside, and is no reservation either."""
+        """Return the invalid entries of a ref without reservations, ignoring its `item`."""
         latest = self.stores.latest(ref._replace(item=""))
         if latest is None:
             return []
@@ -92,18 +92,18 @@ class Catalogue:
         return [each for each in shown if each.id not in known]
 
     def problem(self, ref: Ref) -> pb.Reservation | None:
-        """Return the entry of a ref if it cannot be read."""
+        """Return the invalid entry of a ref; None if it is valid or absent."""
         return next((each for each in self.broken(ref) if each.id == str(ref)), None)
 
     def read(
         self, document: Mapping[str, Any], ref: Ref, *, is_stored: bool = False
     ) -> Reservation:
-        """Return the reservation that a document would be at a ref.
+        """Return the reservation of a document at a ref.
 
-        It may have fields of a newer version if it `is_stored`.
+        A stored document (`is_stored`) may have fields of a newer version.
 
         Raises:
-            InvalidInput: some field is not acceptable there.
+            InvalidInput: a field is invalid at this ref.
         """
         limits, now = limits_at(ref, self.home), self.clock()
         if not is_stored:
@@ -111,11 +111,11 @@ class Catalogue:
         return newer_fields.read(document, ref, now, limits, was_in_force=True)[0].at(now)
 
     def short_nodes(self) -> ShortNodes:
-        """Return which nodes are short now."""
+        """Return the present short nodes."""
         return self.stores.short_nodes(self.state, self.clock())
 
     def written(self, ref: Ref) -> list[tuple[Reservation, str]]:
-        """Return what is written at a ref, or the one of an item, each with its text."""
+        """Return the reservations of a ref, or of its item if given, each with its text."""
         latest = self.stores.latest(ref._replace(item=""))
         if latest is None:
             return []
@@ -126,7 +126,7 @@ class Catalogue:
     def show_written(
         self, reservation: Reservation, text: str, short_nodes: ShortNodes
     ) -> pb.Reservation:
-        """Return a reservation as it is at this moment."""
+        """Return the message of a reservation with its present status."""
         ledger = self.state.ledger
         status, ref = short_nodes.status(reservation, ledger), reservation.ref
         latest = self.stores.latest(ref.whole)
@@ -138,7 +138,7 @@ class Catalogue:
         return convert.with_labels(shown, self.stores.labels(ref))
 
     def _assumes_namespace(self, ref: Ref, spec: pb.ReservationSpec) -> bool:
-        """Return whether it is for pods of our own namespace only because nobody says whose."""
+        """Return whether an owner has Reserver's own namespace by default."""
         if ref.kind is not StoreKind.CONFIGMAP or ref.namespace != self.home:
             return False
         return any(
@@ -147,17 +147,17 @@ class Catalogue:
         )
 
     def show(self, ref: Ref) -> list[pb.Reservation]:
-        """Return the reservations of a ref, or the one of an item; empty if there is none."""
+        """Return the messages of a ref, or of its item if given; empty if absent."""
         found = self.written(ref)
         short_nodes = self.short_nodes() if found else None
         shown = [self.show_written(r, text, short_nodes) for r, text in found if short_nodes]
         return shown + [each for each in self.broken(ref) if not ref.item or each.id == str(ref)]
 
     def show_one(self, ref: Ref) -> pb.Reservation:
-        """Return the reservation of a ref.
+        """Return the message of a reservation.
 
         Raises:
-            CallError: there is none.
+            CallError: the reservation is absent.
         """
         shown = self.show(ref)
         if not shown:

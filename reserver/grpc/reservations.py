@@ -1,4 +1,4 @@
-"""ReservationService: creates, shows, follows, changes and ends reservations."""
+"""ReservationService: creates, shows, watches, changes and releases reservations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Aio = grpc.aio.ServicerContext[Any, Any]
 
 @dataclass(eq=False, repr=False)
 class Reservations(ReservationServiceServicer):
-    """ReservationService on a catalogue, a feed, the history, and what creates and changes."""
+    """ReservationService on the catalogue, the feed, the history, and creation and changes."""
 
     catalogue: Catalogue
     feed: ReservationFeed
@@ -40,11 +40,11 @@ class Reservations(ReservationServiceServicer):
     pods: Mapping[PodName, Pod]
 
     async def Create(self, request: pb.CreateRequest, context: Aio) -> pb.CreateResponse:  # noqa: ARG002, N802
-        """Write a reservation; its hold is in force when this returns."""
+        """Create a reservation, whose hold is in force when this returns."""
         return pb.CreateResponse(reservation=await self.creation.one(request))
 
     async def CreateSet(self, request: pb.CreateSetRequest, context: Aio) -> pb.CreateSetResponse:  # noqa: ARG002, N802
-        """Write several reservations that are all backed at this instant, or none."""
+        """Create several reservations, all of them backed at this instant, or none."""
         return pb.CreateSetResponse(reservations=await self.creation.all(request))
 
     async def Get(self, request: pb.GetRequest, context: Aio) -> pb.GetResponse:  # noqa: ARG002, N802
@@ -71,27 +71,27 @@ class Reservations(ReservationServiceServicer):
         request: pb.WatchRequest,
         context: Aio,  # noqa: ARG002
     ) -> AsyncIterator[pb.WatchResponse]:
-        """Follow changes."""
+        """Send all reservations, and then each change."""
         selection = ReservationSelector.of(request.filter, self.pods)
         async with aclosing(follow(self.feed, request.resume_token, selection)) as messages:
             async for message in messages:
                 yield message
 
     async def Update(self, request: pb.UpdateRequest, context: Aio) -> pb.UpdateResponse:  # noqa: ARG002, N802
-        """Replace a spec; more is held only if it fits."""
+        """Replace a spec; a larger hold must fit."""
         return pb.UpdateResponse(reservation=await self.changes.update(request))
 
     async def Extend(self, request: pb.ExtendRequest, context: Aio) -> pb.ExtendResponse:  # noqa: ARG002, N802
-        """Let a reservation expire at another moment."""
+        """Change the expiry of a reservation."""
         return pb.ExtendResponse(reservation=await self.changes.extend(request))
 
     async def Release(self, request: pb.ReleaseRequest, context: Aio) -> pb.ReleaseResponse:  # noqa: ARG002, N802
-        """Remove a reservation; it holds nothing when this returns."""
+        """Remove a reservation, whose hold has ended when this returns."""
         await self.changes.release(request)
         return pb.ReleaseResponse()
 
     async def History(self, request: pb.HistoryRequest, context: Aio) -> pb.HistoryResponse:  # noqa: ARG002, N802
-        """Return what became of reservations that are over, the oldest first, page by page."""
+        """Return ended reservations, oldest first, page by page."""
         pages = PageToken.of(request)
         since = parse_moment(documents.moment(request.since, "since"))
         await self.past.refresh()

@@ -1,4 +1,4 @@
-"""SchedulerService: the extender's decisions, for schedulers that speak gRPC."""
+"""SchedulerService: the extender's decisions for schedulers with a gRPC client."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ class SchedulerServicer(SchedulerServiceServicer):
         self._extender = extender
 
     async def Filter(self, request: pb.FilterRequest, context: Aio) -> pb.FilterResponse:  # noqa: ARG002, N802
-        """Return which nodes a pod may have."""
+        """Return the nodes on which a pod fits."""
         await self._extender.advanced()
         verdict = self._extender.filter(_pod(request.pod).value(), list(request.node_names))
         return pb.FilterResponse(node_names=verdict.nodes, refused=verdict.refused)
 
     async def Reserve(self, request: pb.ReserveRequest, context: Aio) -> pb.ReserveResponse:  # noqa: ARG002, N802
-        """Take a node for a pod."""
+        """Assume a pod on a node, and return the slots that it claims."""
         verdict = await self._extender.bindings.reserve(_args(request))
         if verdict.refusal is not None:
             raise _refused(verdict.refusal)
         return pb.ReserveResponse(claims=verdict.claims)
 
     async def Unreserve(self, request: pb.UnreserveRequest, context: Aio) -> pb.UnreserveResponse:  # noqa: ARG002, N802
-        """Take a Reserve back."""
+        """Undo a Reserve."""
         self._extender.bindings.unreserve(request.pod_uid)
         return pb.UnreserveResponse()
 
     async def Preempt(self, request: pb.PreemptRequest, context: Aio) -> pb.PreemptResponse:  # noqa: ARG002, N802
-        """Return on which nodes it helps to evict pods."""
+        """Return the nodes on which the pod fits after the evictions."""
         victims = {node: tuple(each.pod_uids) for node, each in request.victims.items()}
         verdict = await self._extender.preempt(_pod(request.pod).value(), victims)
         return pb.PreemptResponse(node_names=verdict.nodes)

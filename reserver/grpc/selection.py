@@ -1,4 +1,4 @@
-"""Filters and pages of lists: which reservations a client selects, and how many at once."""
+"""Filters and pages of lists of reservations."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_SELECTOR = 1024
 
 @dataclass(frozen=True, slots=True)
 class OwnerSelection:
-    """Which owner entries a client selects; an entry must meet all that is given.
+    """A filter for owner entries; an entry must meet every given field.
 
     Attributes:
-        pod: who may claim; None for anybody.
-        known: the same with its labels and its controller; None if there is no such pod.
-        namespace: of the pods that the entry means; empty for any.
-        controller: that it names; `NO_CONTROLLER` for any.
-        labels: that its selector allows; empty for any.
+        pod: the pod that may claim; None for any.
+        known: the same pod with its labels and controller; None if the pod does not exist.
+        namespace: the namespace of the entry; empty for any.
+        controller: the controller of the entry; `NO_CONTROLLER` for any.
+        labels: labels that the selector of the entry must match; empty for any.
     """
 
     pod: PodName | None
@@ -38,11 +38,11 @@ class OwnerSelection:
 
     @property
     def is_any(self) -> bool:
-        """Whether nothing is said."""
+        """Whether the filter is empty."""
         return not (self.pod or self.namespace or self.labels) and self.controller == NO_CONTROLLER
 
     def covers(self, rule: OwnerRule) -> bool:
-        """Return whether an owner entry is meant."""
+        """Return whether the filter selects an owner entry."""
         return (
             self.namespace in {"", rule.namespace}
             and self.controller in {NO_CONTROLLER, rule.controller}
@@ -57,19 +57,19 @@ class OwnerSelection:
         return rule == OwnerRule(namespace=pod.namespace, pod=pod.name)
 
 
-NOBODY = OwnerSelection(None, None, "", NO_CONTROLLER, {})
-"""Nothing is said of owners."""
+ANY_OWNER = OwnerSelection(None, None, "", NO_CONTROLLER, {})
+"""The empty filter, which selects every owner entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationSelector:
-    """The reservations that a client selects; an empty field selects all.
+    """A filter for reservations; an empty field selects all.
 
     Attributes:
-        node: on which they hold.
-        owner: who may claim them: what some entry says.
-        phases: that they are in.
-        labels: what their labels have to be.
+        node: a node with slots of the reservation.
+        owner: the filter that some owner entry must meet.
+        phases: the allowed phases.
+        labels: the selector of its labels.
     """
 
     node: str
@@ -78,19 +78,19 @@ class ReservationSelector:
     labels: Selector = EVERYTHING
 
     @classmethod
-    def of(cls, wanted: pb.ReservationFilter, pods: Mapping[PodName, Pod]) -> ReservationSelector:
-        """Return what a filter of the API means, of the pods that there are now.
+    def of(cls, message: pb.ReservationFilter, pods: Mapping[PodName, Pod]) -> ReservationSelector:
+        """Return the selector of a filter message; `pods` are the present pods.
 
         Raises:
             InvalidInput: an owner is not of the form NAMESPACE/POD, a controller lacks its kind or
-                name, two namespaces are asked for, or the selector of labels is none.
+                name, two namespaces differ, or the label selector is invalid.
         """
-        pod = _pod(wanted.owner)
-        controller = wanted.owner_controller
-        if wanted.HasField("owner_controller") and not (controller.kind and controller.name):
+        pod = _pod(message.owner)
+        controller = message.owner_controller
+        if message.HasField("owner_controller") and not (controller.kind and controller.name):
             problem = "lacks kind or name"
             raise InvalidInput("filter.ownerController", problem, "give both kind and name")
-        namespaces = {wanted.owner_namespace, controller.namespace} - {""}
+        namespaces = {message.owner_namespace, controller.namespace} - {""}
         if len(namespaces) > 1:
             problem = f"{shorten(controller.namespace)!r} is not filter.ownerNamespace"
             raise InvalidInput("filter.ownerController.namespace", problem, "give one of them")
@@ -99,13 +99,13 @@ class ReservationSelector:
             known=pods.get(pod) if pod else None,
             namespace=next(iter(namespaces), ""),
             controller=Controller(controller.kind, controller.name),
-            labels=dict(wanted.owner_labels),
+            labels=dict(message.owner_labels),
         )
-        labels = _labels(wanted.label_selector)
-        return cls(wanted.node, owner, frozenset(wanted.phases), labels)
+        labels = _labels(message.label_selector)
+        return cls(message.node, owner, frozenset(message.phases), labels)
 
     def covers(self, reservation: pb.Reservation) -> bool:
-        """Return whether a reservation is meant."""
+        """Return whether the filter selects a reservation."""
         if self.node and self.node not in {p.node for p in reservation.status.placements}:
             return False
         if self.phases and reservation.status.phase not in self.phases:
@@ -115,8 +115,8 @@ class ReservationSelector:
         if self.owner.is_any:
             return True
         home = reservation.id.partition("/")[0]
-        if reservation.status.phase == pb.PHASE_INVALID:  # Whose it would be cannot be read.
-            return self.owner == replace(NOBODY, namespace=home)
+        if reservation.status.phase == pb.PHASE_INVALID:  # Its owners cannot be read.
+            return self.owner == replace(ANY_OWNER, namespace=home)
         rules = (convert.owner_rule(owner, home) for owner in reservation.spec.owners)
         return any(map(self.owner.covers, rules))
 
@@ -144,7 +144,7 @@ T = TypeVar("T")
 
 
 class PageRequest(Protocol):
-    """A request for a page."""
+    """A request for a page of a list."""
 
     page_size: int
     page_token: str
@@ -152,11 +152,11 @@ class PageRequest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageToken:
-    """The page that a client asks for.
+    """The page of a request.
 
     Attributes:
-        after: the name before it; empty for the first.
-        size: how many it may have.
+        after: the name of the last item before the page; empty for the first page.
+        size: the most items of the page.
     """
 
     after: str
@@ -164,17 +164,17 @@ class PageToken:
 
     @classmethod
     def of(cls, request: PageRequest) -> PageToken:
-        """Return the page that a request is for.
+        """Return the page of a request.
 
         Raises:
-            InvalidInput: its size is negative.
+            InvalidInput: the size is negative.
         """
         if request.page_size < 0:
             raise InvalidInput("pageSize", f"{request.page_size} is negative", "write 0 or more")
         return cls(request.page_token, min(request.page_size or DEFAULT_PAGE, MOST_IN_PAGE))
 
     def cut(self, items: Iterable[T], name: Callable[[T], str]) -> tuple[list[T], str]:
-        """Return the items of the page, and the token of the next one, empty without one."""
+        """Return the items of the page, and the token of the next page; empty on the last."""
         left = sorted((item for item in items if name(item) > self.after), key=name)
         page = left[: self.size]
         return page, name(page[-1]) if len(left) > self.size else ""

@@ -1,4 +1,4 @@
-"""Assembles the gRPC services and their health."""
+"""Assembles and serves the gRPC services, including health and reflection."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from reserver.v1.reservation_pb2_grpc import add_ReservationServiceServicer_to_s
 from reserver.v1.scheduler_pb2_grpc import add_SchedulerServiceServicer_to_server
 
 _LOOK_EVERY_S = 0.25
-"""How often those who watch are told, in seconds."""
+"""Seconds between two checks of the readiness for health watches."""
 
 _STATUS = health_pb2.HealthCheckResponse
 
 
 class Service:
-    """The services of the contract on one state.
+    """The services of the gRPC API on one state.
 
     Attributes:
-        interceptors: what every call goes through, the outermost first.
-        feed: the changes of reservations, for those who watch.
+        interceptors: the interceptors of every call, outermost first.
+        feed: the changes of reservations, for watches.
     """
 
-    def __init__(  # noqa: PLR0913 - what there is to serve
+    def __init__(  # noqa: PLR0913 - the parts of all services
         self,
         *,
         state: State,
@@ -63,7 +63,7 @@ class Service:
         counted_holds: AccountWriter,
         dump: Callable[[], Awaitable[bytes]],
     ) -> None:
-        """Put the services together; with `access` None, anybody who reaches the port may call."""
+        """Assemble the services; `access` None allows every caller."""
         catalogue = Catalogue(stores, state, clock, namespace, past.archive)
         creation = Creation(state, clock, catalogue, stores, readiness)
         changes = Changes(state, clock, catalogue, stores, readiness)
@@ -79,35 +79,35 @@ class Service:
         self.interceptors: list[grpc.aio.ServerInterceptor] = [calls]
 
     def add_to(self, server: grpc.aio.Server) -> None:
-        """Let a server answer calls."""
+        """Register the services with a server."""
         add_ReservationServiceServicer_to_server(self._reservations, server)
         add_CapacityServiceServicer_to_server(self._capacity, server)
         add_SchedulerServiceServicer_to_server(self._scheduler, server)
 
 
 class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no types
-    """The health service of gRPC: it says what `/readyz` says now, and tells watchers soon."""
+    """The health service of gRPC: the readiness of `/readyz`, at once in Check, soon in Watch."""
 
     def __init__(self, services: Iterable[str], obstacles: Callable[[], tuple[str, ...]]) -> None:
-        """Tell of services; `obstacles` returns what keeps calls from being answered."""
+        """Report the health of services; `obstacles` returns the reasons for not being ready."""
         super().__init__()
         self._names = ("", *services)
         self._obstacles = obstacles
-        self._said: int | None = None
+        self._reported: int | None = None
         self._looking = asyncio.Lock()
 
     async def Check(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802 - as gRPC has it
-        """Return what readiness is."""
+        """Return the present health."""
         await self._look()
         return await super().Check(request, context)
 
     async def Watch(self, request: Any, context: Any) -> None:  # noqa: ANN401, N802 - as gRPC has it
-        """Tell what readiness is, and each change."""
+        """Send the present health, and then each change."""
         await self._look()
         await super().Watch(request, context)
 
     async def follow(self) -> None:
-        """Tell those who watch of each change, until cancelled."""
+        """Report each change of the readiness to watchers, until cancelled."""
         while True:
             await self._look()
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -115,10 +115,10 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # it has no type
     async def _look(self) -> None:
         async with self._looking:
             now = _STATUS.NOT_SERVING if self._obstacles() else _STATUS.SERVING
-            if now != self._said:
+            if now != self._reported:
                 for name in self._names:
                     await self.set(name, now)
-                self._said = now
+                self._reported = now
 
 
 SERVICES = tuple(
@@ -126,30 +126,30 @@ SERVICES = tuple(
     for contract in (reservation_pb2, capacity_pb2, scheduler_pb2)
     for service in contract.DESCRIPTOR.services_by_name.values()
 )
-"""The services of our contract."""
+"""The full names of Reserver's own services."""
 
 MOST_BYTES = 4 * 2**20
-"""The largest message that is taken, in bytes."""
+"""Bound on a received message, in bytes."""
 
 MOST_METADATA_BYTES = 32 * 1024
-"""The bound on all headers of a call, in bytes: a token may take half of it."""
+"""Bound on the headers of a call, in bytes; a token may take half of them."""
 
 MOST_CONNECTIONS = 1_000
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MOST_BYTES),
-    ("grpc.so_reuseport", 0),  # A port that is taken is an error.
-    # Open to every caller that reaches us (docs/adr/0020).
+    ("grpc.so_reuseport", 0),  # A taken port is an error.
+    # Bounds for unauthenticated clients (docs/adr/0020).
     ("grpc.max_concurrent_streams", 100),
     ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
     ("grpc.max_metadata_size", MOST_METADATA_BYTES),
     ("grpc.absolute_max_metadata_size", MOST_METADATA_BYTES),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 120_000),
-    # Clients behind a balancer reconnect: a replica that has just started gets its share.
+    # Clients behind a load balancer reconnect, so that a new replica gets its share.
     ("grpc.max_connection_age_ms", 3_600_000),
     ("grpc.max_connection_age_grace_ms", 60_000),
-    # A client that is gone without a word is noticed within a minute.
+    # Detects a client that vanished without closing its connection within a minute.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.keepalive_permit_without_calls", 1),
@@ -165,14 +165,14 @@ async def serving(
     drain_s: float,
     tls: TlsFiles | None = None,
 ) -> AsyncIterator[str]:
-    """Serve gRPC, and yield ``ADDRESS:PORT``; then let calls under way finish.
+    """Serve gRPC, and yield ``ADDRESS:PORT``; at the end let open calls finish.
 
-    Watches end at once, other calls after `drain_s` seconds. Port 0 stands for a free one, and the
-    health service shows the obstacles.
+    Watches end at once, other calls within `drain_s` seconds. Port 0 means any free port. The
+    health service depends on the obstacles.
 
     Raises:
         ConfigurationError: the port is taken, the address is not this machine's, or the files
-            cannot be used.
+            are invalid.
     """
     healths = Health(SERVICES, obstacles)
     names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)

@@ -1,4 +1,4 @@
-"""Why a call is refused: a status code, and google.rpc details that a program can act on."""
+"""Refusals of calls, with a status code and machine-readable google.rpc details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reserver.stores.object.codec import check_labels
 from reserver.v1 import reservation_pb2 as pb
 
 DOMAIN = "reserver.io"
-"""Of each ErrorInfo."""
+"""The domain of each ErrorInfo."""
 
 DETAILS_KEY = "grpc-status-details-bin"
 # Details travel in a header, and gRPC allows 8 KiB for all headers.
@@ -26,16 +26,16 @@ _MOST_TEXT = 200
 _MOST_BYTES = 4096
 
 Field = tuple[str, str]
-"""Path and description of what is wrong with a field."""
+"""The path of a field, and its problem."""
 
 
 class CallError(ReserverError):
-    """Why a call is refused.
+    """The refusal of a call.
 
     Attributes:
         message: one line for a person.
         reason: for a program, in capital letters.
-        fields: the fields that are to blame.
+        fields: the invalid fields with their problems.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class CallError(ReserverError):
 
 
 def invalid(error: InvalidInput) -> CallError:
-    """Return bad input as a refusal that names the field."""
+    """Return the refusal for invalid input, with the path of its field."""
     text = f"{error.problem}; {error.remedy}"
     fields = [(error.path, text)] if error.path else []
     return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", str(error), fields)
@@ -84,7 +84,7 @@ _OTHERS = (
 
 
 def of(error: ReserverError) -> CallError:
-    """Return any ReserverError as a refusal."""
+    """Return the refusal for any ReserverError."""
     if isinstance(error, CallError):
         return error
     if isinstance(error, InvalidInput):
@@ -96,14 +96,14 @@ def of(error: ReserverError) -> CallError:
         if not error.is_definite:
             problem = f"the API server may not have carried it out: {error}"
             return CallError(grpc.StatusCode.UNAVAILABLE, "API_SERVER", problem)
-        # A quota, an admission policy, a namespace that is going: the same call meets it again.
+        # A ResourceQuota, an admission policy, a terminating namespace: a retry would fail again.
         problem = f"the API server refused: {error}"
         return CallError(grpc.StatusCode.FAILED_PRECONDITION, "REFUSED_BY_API_SERVER", problem)
     return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", str(error))
 
 
 def missing(name: str, became: str = "") -> CallError:
-    """Refuse a call about a reservation that does not exist; `became` is what is known of it."""
+    """Refuse a call about an absent reservation; `became` is its outcome in words, or empty."""
     message = f"there is no reservation {shorten(name)!r}"
     if became:
         message += f" any more: it was {became}"
@@ -111,13 +111,13 @@ def missing(name: str, became: str = "") -> CallError:
 
 
 def unreadable(name: str, why: str) -> CallError:
-    """Refuse a call about an entry that cannot be read."""
+    """Refuse a call about an invalid entry."""
     message = f"{name} cannot be read: {why}; correct it where it is written"
     return CallError(grpc.StatusCode.FAILED_PRECONDITION, "UNREADABLE", message)
 
 
 def partly_claimed(reservation: Reservation, claims: int) -> CallError:
-    """Refuse another expiry, with which claims of pods that go on would end."""
+    """Refuse a new expiry that would end claims of running pods."""
     slots = reservation.slots_beside(claims)
     message = f"{claims} of {slots} slots are claimed; create another one"
     if reservation.lasting:
@@ -127,12 +127,12 @@ def partly_claimed(reservation: Reservation, claims: int) -> CallError:
 
 
 def taken(message: str, fields: Iterable[Field] = ()) -> CallError:
-    """Refuse a name that another object has."""
+    """Refuse a name of an existing reservation."""
     return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message, fields)
 
 
 def not_written(error: ReserverError, namespace: str) -> ReserverError:
-    """Return why a reservation was not written into a namespace, as its caller is to read it."""
+    """Return the error of a failed write into a namespace, in terms of the request."""
     if isinstance(error, Taken):
         return taken(str(error))
     if namespace and isinstance(error, ApiError) and error.is_absent:
@@ -142,30 +142,30 @@ def not_written(error: ReserverError, namespace: str) -> ReserverError:
 
 
 def changed_meanwhile(ref: Ref) -> CallError:
-    """Refuse a change of what somebody else has changed since."""
+    """Refuse the change of a reservation that another client has changed."""
     message = f"{ref} was changed meanwhile; read it and try again"
     return CallError(grpc.StatusCode.ABORTED, "CHANGED_MEANWHILE", message)
 
 
-def no_room(lacks: Sequence[Lack], wanted: Sequence[str], path: str) -> CallError:
-    """Refuse what would not be backed; `path` is ``spec`` for the only reservation."""
+def no_room(lacks: Sequence[Lack], names: Sequence[str], path: str) -> CallError:
+    """Refuse reservations without room; `path` is ``spec`` for a single reservation."""
     never = any(lack.never for lack in lacks)
     code = grpc.StatusCode.FAILED_PRECONDITION if never else grpc.StatusCode.RESOURCE_EXHAUSTED
     reason = "CAN_NEVER_FIT" if never else "NO_ROOM"
-    first = f"{wanted[lacks[0].at]}: {lacks[0].message}"
+    first = f"{names[lacks[0].at]}: {lacks[0].message}"
     more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
     fields = [(f"{path}[{lack.at}]" if path != "spec" else path, lack.message) for lack in lacks]
     return CallError(code, reason, first + more, fields)
 
 
 def quota_exceeded(why: str, path: str) -> CallError:
-    """Refuse what the namespace's quotas do not admit at once."""
+    """Refuse reservations that the namespace's quotas do not admit at present."""
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
     return CallError(code, "QUOTA_EXCEEDED", why, [(path, why)])
 
 
 def require_future(new: Reservation, path: str, now: float) -> None:
-    """Refuse what would have expired at `now` (unix seconds).
+    """Refuse a reservation that is expired at `now` (unix seconds).
 
     Raises:
         InvalidInput: at `path`.
@@ -194,7 +194,7 @@ def require_labels(labels: Mapping[str, str], path: str, ref: Ref) -> None:
 
 
 def require_change_of_labels(request: pb.UpdateRequest, ref: Ref) -> None:
-    """Refuse labels to set, and to take away, that a reservation cannot have at a ref.
+    """Refuse labels to set or to remove that a reservation cannot have at a ref.
 
     Raises:
         InvalidInput: at ``labels`` or ``removeLabels``.

@@ -338,7 +338,7 @@ async def test_a_watch_does_not_go_on_for_ever_without_the_api_server(
 
 
 def test_a_share_counts_each_and_everybody() -> None:
-    share = CallCount("calls", each=2, everybody=3)
+    share = CallCount("calls", each=2, total=3)
     with share.of("a"), share.of("a"), share.of("b"):
         with pytest.raises(TooMany, match="a has 2 calls open"), share.of("a"):
             pass
