@@ -1,1 +1,1 @@
-"""Moves that hold their seat: what a move is, how it goes on, and which go on now."""
+"""Moves that hold their seat: the model, the state machine and the arbitration."""

@@ -41,10 +41,10 @@ class MoveStep(NamedTuple):
     """The result of a step: the move's next status, and effects.
 
     Attributes:
-        move: as it is from now on.
-        effects: what is to be done once its status is written.
-        again_at: when the next step is due, even if nothing is seen to change; unix seconds. None
-            once it has ended.
+        move: the move with its next status.
+        effects: the effects to execute once the status is written.
+        again_at: the time of the next step even without a change, unix seconds; None once the
+            move has ended.
     """
 
     move: Move
@@ -55,8 +55,8 @@ class MoveStep(NamedTuple):
 def advance(move: Move, seen: Observation, now: float) -> MoveStep:
     """Return the next step of a move now (unix seconds), given an observation.
 
-    It passes through as many phases as it can; the effects are those of the last one. In Landing it
-    stops: only then is the replacement looked for, and a seat that went may have been claimed.
+    It passes through as many phases as it can, and returns the effects of the last one. It stops in
+    Landing: only then is the replacement searched, and a missing seat may have been claimed.
     """
     while True:
         after, effects = _ended(move, seen) if move.is_over else _judge(move, seen, now)
@@ -85,9 +85,9 @@ def _judge(move: Move, seen: Observation, now: float) -> Judged:
 
 
 def _in_doubt(move: Move, seen: Observation, pod: ObservedPod | None, now: float) -> Judged | None:
-    """Go on with a pod that may have been evicted; None if it was not.
+    """Continue with a pod that may have been evicted; None if it was not.
 
-    Nothing else that is seen then ends the move, and would release the seat of who has left.
+    Until that is clear, nothing else may end the move and release the seat of the evicted pod.
     """
     if pod is None or pod.is_leaving:
         return _left(move, seen, pod, now)
@@ -98,7 +98,7 @@ def _in_doubt(move: Move, seen: Observation, pod: ObservedPod | None, now: float
 
 
 def _staying(move: Move, seen: Observation, pod: ObservedPod | None, now: float) -> Judged:
-    """Go on with a move whose pod has not been evicted."""
+    """Continue with a move whose pod has not been evicted."""
     if pod is None or pod.is_leaving:
         return _left(move, seen, pod, now)
     if move.is_entering and pod.node:
@@ -111,16 +111,16 @@ def _staying(move: Move, seen: Observation, pod: ObservedPod | None, now: float)
 
 
 def _ended(move: Move, seen: Observation) -> Judged:
-    """Release what an ended move still holds."""
+    """Release the seat that an ended move still holds."""
     if not move.status.seat or seen.seat is None or seen.seat.is_foreign:
         return move, ()
     return move, (ReleaseSeat(seat=PodName(move.name.namespace, move.status.seat)),)
 
 
 def _left(move: Move, seen: Observation, pod: ObservedPod | None, now: float) -> Judged:
-    """Go on with a pod that leaves, or is gone, whoever made it.
+    """Continue with a pod that is being deleted, or is gone, by any client.
 
-    If it goes by itself, a seat that is backed is of use to its replacement all the same.
+    If another client deletes the pod, its replacement can still use a backed seat.
     """
     seat = seen.seat
     is_of_use = seat is not None and seat.is_usable and transitions.unusable(move, seen) is None
@@ -133,7 +133,7 @@ def _left(move: Move, seen: Observation, pod: ObservedPod | None, now: float) ->
 
 
 def _following(move: Move, seen: Observation, now: float) -> Judged:
-    """Wait for the pod that comes with the move that this one follows."""
+    """Wait for the pod that the preceding move brings."""
     is_late = now >= move.created_at + FIRST_WRITTEN_S
     if problem := transitions.unfollowable(move, seen, is_late=is_late):
         return finished(move, now, MovePhase.ABORTED, MoveReason.NOTHING_TO_FOLLOW, problem)
@@ -168,7 +168,7 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
 
 
 def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
-    """Have the seat written, and wait until it is backed, or until who has no node has landed."""
+    """Write the seat, and wait until it is backed, or until a pod without a node has landed."""
     if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     seat = seen.seat
@@ -183,7 +183,7 @@ def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> J
         waiting = {"reason": MoveReason.WAITS_FOR_SEAT, "message": message}
         move = with_status(move, target=seat.node, **waiting)
         may_go = seat.closed and seat.node and not move.spec.node
-        has_volumes = pod.volume_claims and not seat.node  # Nobody tells when these change.
+        has_volumes = pod.volume_claims and not seat.node  # No watch shows when these change.
         return move, (place_seat_anew(move, anywhere=False),) if may_go or has_volumes else ()
     if move.is_entering:
         message = f"the seat is held on {seat.node}; the pod has not landed yet"
@@ -193,7 +193,7 @@ def _reserving(move: Move, seen: Observation, pod: ObservedPod, now: float) -> J
 
 
 def _entered(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
-    """End the move of a pod that had no node, and has one."""
+    """End the move of a pod that had no node and is bound now."""
     said = f"{move.pod.name} has landed on {pod.node}"
     reason = MoveReason.LANDED if seen.has_claimed else MoveReason.LANDED_ELSEWHERE
     said += "" if seen.has_claimed else ", without its seat"
@@ -201,7 +201,7 @@ def _entered(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
 
 
 def _evicting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
-    """Evict the pod, when that is allowed; not without a seat that is held and backed."""
+    """Evict the pod once allowed, never without a held and backed seat (but for EvictOnly)."""
     if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     takes_seat = move.spec.mode is not MoveMode.EVICT_ONLY
@@ -218,7 +218,7 @@ def _evicting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Ju
 
 
 def _landing(move: Move, seen: Observation, now: float) -> Judged:
-    """Wait until the replacement has landed, or none is to come."""
+    """Wait until the replacement has landed, or no replacement is expected."""
     came = seen.replacement
     if came.uid:
         move = with_status(move, replacement=came, target=came.node)
@@ -234,7 +234,7 @@ def _landing(move: Move, seen: Observation, now: float) -> Judged:
 
 
 def _seatless(move: Move, seen: Observation, seat: ObservedSeat | None) -> Judged:
-    """Have another seat for a pod that was evicted; what it has is kept until then."""
+    """Get another seat for an evicted pod; the present seat is kept until then."""
     effects: tuple[Effect, ...] = ()
     if seat is None and seen.heir is None:
         message = f"the reservation {move.status.seat} was removed; Reserver writes it again for"
@@ -261,7 +261,7 @@ _PHASES: dict[MovePhase, Callable[[Move, Observation, ObservedPod, float], Judge
 
 
 def _the_pod(move: Move, seen: Observation) -> ObservedPod | None:
-    """Return the pod that is to leave, None if it is gone; another one may have its name."""
+    """Return the pod to move; None if gone, or if another pod has its name."""
     wanted = move.status.uid or move.spec.uid
     return None if seen.pod is None or wanted not in {"", seen.pod.uid} else seen.pod
 

@@ -1,10 +1,10 @@
-"""Arbitration: which moves go on now, in which order, within limits and budgets.
+"""Arbitration: the order of moves, and their turns within limits and budgets.
 
-Limits bound evictions: a move counts from when it may evict until its replacement has landed. Seats
-are taken ahead of that, in the same order, so that a move whose seat waits for room that another
-one leaves (a chain) keeps no other move from leaving it. The words and defaults of the limits are
-those of Koordinator's MigrationController (pkg/descheduler/controllers/migration). What namespaces
-share each has its part of (docs/adr/0061).
+Limits bound evictions: a move counts from its turn to evict until its replacement has landed. Seats
+are taken earlier, in the same order, so that a move whose seat waits for room that another move
+frees (a chain) does not block that move. Names and defaults of the limits are those of
+Koordinator's MigrationController (pkg/descheduler/controllers/migration). Each namespace has its
+share of common limits (docs/adr/0061).
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ class MoveLimits(NamedTuple):
     """Limits on moves under way; None for no limit.
 
     Attributes:
-        per_node: from one node, of one namespace; of all of them less than twice as many.
-        per_namespace: of pods of one namespace.
-        globally: of all pods.
-        workload_percent: of the pods of one workload, at least one; None for `most_of_workload`.
-        ahead: how many moves without a group may have begun and not evicted yet, so that seats are
-            not held for long: of one namespace; of all of them less than twice as many.
+        per_node: moves from one node of one namespace; of all namespaces, less than twice as many.
+        per_namespace: moves of one namespace.
+        globally: moves of all pods.
+        workload_percent: percent of the pods of one workload, at least one pod; None for
+            `most_of_workload`.
+        ahead: moves without a group that have begun but not evicted, so that seats are not held
+            for long: of one namespace; of all namespaces, less than twice as many.
     """
 
     per_node: int | None = 2
@@ -48,7 +49,7 @@ class MoveLimits(NamedTuple):
     workload_percent: int | None = None
 
     def of_workload(self, replicas: int) -> int:
-        """Return how many pods of a workload may move at once."""
+        """Return the most pods of a workload that may move at once."""
         if self.workload_percent is None:
             return most_of_workload(replicas)
         return max(1, replicas * self.workload_percent // 100)
@@ -67,7 +68,7 @@ class Ruling(NamedTuple):
 
 
 def most_of_workload(replicas: int) -> int:
-    """Return how many pods of a workload may move at once: 1 under 4, 2 up to 10, then a tenth."""
+    """Return the most pods of a workload that may move: 1 under 4, 2 up to 10, then a tenth."""
     if replicas < _FEW:
         return 1
     return 2 if replicas <= _SOME else replicas // 10
@@ -80,16 +81,16 @@ def arbitrate(
     now: float,
     limits: MoveLimits = DEFAULT,
 ) -> Generator[None, None, dict[PodName, Ruling]]:
-    """Return which moves may go on, and why the others may not; those that have ended are left out.
+    """Decide the rulings on all open moves, in steps.
 
-    All is judged as it was at the first step; other work may come between.
+    All is judged as of the first step; other work may come between the steps.
 
     Args:
-        contenders: all moves, but not those that have ended together with their group.
-        budgets: what PodDisruptionBudgets allow now.
+        contenders: all moves, except moves that have ended together with their whole group.
+        budgets: the disruptions that PodDisruptionBudgets allow now.
         declared: the groups that span namespaces.
         now: unix seconds.
-        limits: how many may be under way at once.
+        limits: the limits on moves under way.
     """
     ordered = sorted(contenders, key=_order)
     open_ = [each for each in ordered if not each.move.is_over]
@@ -116,9 +117,9 @@ _WAIT = MoveTurn(may_begin=False, may_evict=False)
 
 
 def _stage(move: Move) -> MovePhase:
-    """Return the phase that a move counts as: one whose pod surges is as others in their places.
+    """Return the phase as which a move counts: a surging move counts as Evicting or Landing.
 
-    From when its copy is started it counts as one that has evicted.
+    From the start of its copy on it counts as Landing.
     """
     phase = move.status.phase
     if phase not in SURGE_PHASES:
@@ -127,15 +128,15 @@ def _stage(move: Move) -> MovePhase:
 
 
 def _order(contender: Contender) -> tuple[int, float, str, str]:
-    """Return what puts the move of the most important pod first, and then the oldest."""
+    """Return the sort key of a move: the highest pod priority first, then the oldest."""
     move, pod = contender.move, contender.pod
     return -(pod.priority if pod else 0), *move.order
 
 
 def _by_turns(ordered: list[Contender]) -> list[Contender]:
-    """Return moves so that each namespace has its first turn before any has its second.
+    """Sort moves so that each namespace has its first turn before any has its second.
 
-    A move that has begun used a turn to begin, and one that has evicted a turn to evict.
+    A begun move has used a turn to begin, and a move that has evicted a turn to evict.
     """
     turns: Counter[tuple[str, MovePhase]] = Counter()
     for each in ordered:
@@ -151,10 +152,10 @@ def _by_turns(ordered: list[Contender]) -> list[Contender]:
 
 
 def _which(contender: Contender) -> tuple[PodName, str]:
-    """Return which pod is to leave."""
+    """Return the pod to move by name and UID; for a pod that has yet to come, the move itself."""
     move, pod = contender.move, contender.pod
     if move.awaits_first:
-        return move.name, move.uid  # Nobody knows yet.
+        return move.name, move.uid  # The pod has yet to come.
     return move.pod, move.status.uid or move.spec.uid or (pod.uid if pod else "")
 
 
@@ -176,14 +177,14 @@ def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _Under
     """Return the turn of a move whose window is open."""
     move = each.move
     if move.spec.paused:
-        return GO  # What is paused stands still by itself, and takes nobody's turn.
+        return GO  # A paused move does nothing by itself, and takes no turn.
     if _stage(move) is MovePhase.LANDING:
         return GO
     missing = groups.incomplete(move)
     if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):
         return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
     if _stage(move) is not MovePhase.EVICTING:
-        return MoveTurn(may_evict=False)  # It is asked once that counts: not with what was said.
+        return MoveTurn(may_evict=False)  # The eviction is judged only in its phase.
     unseated = groups.unseated(move)
     if why := unseated or under_way.refusal(each):
         return MoveTurn(may_evict=False, why=why, waits_for_group=bool(unseated))
@@ -191,7 +192,7 @@ def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _Under
 
 
 class _Ahead:
-    """Which moves may take their seats before it is their turn to evict."""
+    """The moves that may take their seats before their turn to evict."""
 
     def __init__(
         self, budgets: Iterable[Budget], limits: MoveLimits, moves: list[Contender]
@@ -203,10 +204,10 @@ class _Ahead:
                 self._count(each)
 
     def refusal(self, each: Contender) -> str:
-        """Return why a move may not begin; empty if it may, and counts from now on.
+        """Return why a move may not begin; empty if it may, and then count it.
 
-        The members of a group take their seats together; it is their evictions that follow one
-        another as budgets allow. Whose pod surges, no budget is asked.
+        The members of a group take their seats together; only their evictions follow one another
+        as budgets allow. A surging pod needs no budget.
         """
         is_asked = each.pod and each.pod.node and not each.move.is_surging
         refusal = self._budgets.refusal(each.pod) if each.pod and is_asked else ""
@@ -228,7 +229,7 @@ class _Ahead:
 
 
 class _UnderWay:
-    """Which moves may evict."""
+    """The moves that may evict."""
 
     def __init__(self, limits: MoveLimits, moves: list[Contender], now: float) -> None:
         self._limits = limits
@@ -243,7 +244,7 @@ class _UnderWay:
     def refusal(self, each: Contender) -> str:
         """Return why a move may not evict; empty if it may.
 
-        One that may counts from now on, unless a budget keeps it: then others go on meanwhile.
+        A move that may is counted, unless a budget blocks it: then others may evict meanwhile.
         """
         for key, most, where in self._bounds(each):
             if most is not None and self._counts[key] >= most:
@@ -255,7 +256,7 @@ class _UnderWay:
         return ""
 
     def _crowded(self, each: Contender) -> str:
-        """Return why no more pods of its namespace may leave a node; empty if one may."""
+        """Return why no more pods of the namespace may leave the node; empty if one may."""
         namespace, source = each.move.name.namespace, _source(each)
         leaving, stalled = self._leaving_from(source), self._stalled[source, namespace]
         if leaving is None or leaving.has_room(namespace, stalled):
@@ -272,14 +273,14 @@ class _UnderWay:
             leaving.add(namespace)
 
     def _leaving_from(self, source: str) -> FairCount | None:
-        """Return the count of those that leave a node; None if there is no limit."""
+        """Return the count of moves that leave a node; None without a limit."""
         most = self._limits.per_node
         if most is None:
             return None
         return self._leaving.setdefault(source, FairCount.each(most))
 
     def _bounds(self, each: Contender) -> Iterator[tuple[tuple[str, ...], int | None, str]]:
-        """Yield what a move counts against in its namespace, how many may, and its name."""
+        """Yield the counters of a move, each with its key, limit and name in messages."""
         namespace = each.move.name.namespace
         yield ("all",), self._limits.globally, "in all"
         yield ("namespace", namespace), self._limits.per_namespace, f"in {namespace}"
@@ -290,7 +291,7 @@ class _UnderWay:
 
 
 def is_stalled(move: Move, now: float) -> bool:
-    """Return whether a replacement should have landed long ago, at `now` (unix seconds)."""
+    """Return whether a replacement is overdue by `STALLED_S` at `now` (unix seconds)."""
     left_at = move.status.evicted_at or move.status.surged_at
     return left_at is not None and now - left_at >= STALLED_S
 

@@ -26,13 +26,13 @@ _ALL = "all"
 
 
 class ArbitrationLoop:
-    """The turns of PodMoves: which go on now.
+    """The turns of all PodMoves.
 
     Attributes:
-        windows: when pods may be moved.
-        limits: how many may be moved at once.
+        windows: the move windows of pods.
+        limits: the limits on moves under way.
         declared: the groups that span namespaces.
-        queue: has a key once there is something to be asked anew.
+        queue: contains a key while a new arbitration is due.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class ArbitrationLoop:
         workloads: Workloads,
         again: Callable[[PodName], None],
     ) -> None:
-        """Ask about moves.
+        """Begin without rulings.
 
         Args:
             clock: unix seconds.
             workloads: the pods of each controller.
-            again: called with each of which another thing is said.
+            again: called with each PodMove whose ruling has changed.
         """
         self._clock = clock
         self._moves = moves
@@ -63,40 +63,40 @@ class ArbitrationLoop:
         self.queue = WorkQueue[str]("turns")
 
     def of(self, name: PodName) -> Ruling | None:
-        """Return what was said of a PodMove; None if nobody was asked yet, or it has ended."""
+        """Return the ruling on a PodMove; None before the first one, or after the move's end."""
         return self._rulings.get(name)
 
     def may_begin(self, move: Move) -> bool:
-        """Return whether it is a move's turn to begin, as far as that was asked."""
+        """Return whether the last ruling allows a move to begin."""
         ruling = self._rulings.get(move.name)
         return ruling is not None and ruling.turn.may_begin
 
     def changed(self) -> None:
-        """Note that another thing may be said now; returns at once."""
+        """Queue a new arbitration; returns at once."""
         self.queue.add(_ALL)
 
     def allow(self, windows: tuple[MoveWindow, ...], limits: MoveLimits) -> None:
-        """Take the windows and limits of the configuration."""
+        """Set the windows and limits of the configuration."""
         self.windows.configured, self.limits = windows, limits
         self.changed()
 
     def budget_seen(self, budget: Budget) -> None:
-        """Take a budget as it is now."""
+        """Store a PodDisruptionBudget."""
         if self.budgets.get(budget.name) != budget:
             self.budgets[budget.name] = budget
             self.changed()
 
     def budget_gone(self, name: PodName) -> None:
-        """Forget a budget that is gone."""
+        """Remove a deleted PodDisruptionBudget."""
         if self.budgets.pop(name, None) is not None:
             self.changed()
 
     async def run(self) -> None:
-        """Ask until cancelled."""
+        """Arbitrate until cancelled."""
         await self.queue.passes(self.look, _REST_S)
 
     async def look(self, pacer: Pacer) -> None:
-        """Ask about all moves at this moment."""
+        """Arbitrate all moves at this moment."""
         self.queue.take_all()
         before = self._rulings
         contenders = []
@@ -104,8 +104,8 @@ class ArbitrationLoop:
             contenders.append(contender)
             await pacer.give_way()
         asked_at, budgets = self._clock(), tuple(self.budgets.values())
-        asked = arbitrate(contenders, budgets, dict(self.declared), asked_at, self.limits)
-        self._rulings = await pacer.run(asked)
+        steps = arbitrate(contenders, budgets, dict(self.declared), asked_at, self.limits)
+        self._rulings = await pacer.run(steps)
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:
                 self._again(name)
@@ -118,7 +118,7 @@ class ArbitrationLoop:
             self.queue.add(_ALL, min(due))
 
     def _contenders(self) -> Iterator[Contender]:
-        """Yield the moves that have not ended, and those of their groups that have."""
+        """Yield the open moves, and the ended members of their groups."""
         moves = [known.move for known in self._moves if known.move is not None]
         groups = {key_of(move, self.declared) for move in moves if not move.is_over} - {None}
         for move in moves:
@@ -135,11 +135,11 @@ class ArbitrationLoop:
         controller = move.status.controller
         if controller == NO_CONTROLLER and pod is not None:
             controller = pod.controller
-        made_by = Workload(move.name.namespace, controller)
-        replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(made_by)
+        owner = Workload(move.name.namespace, controller)
+        replicas = 0 if controller == NO_CONTROLLER else self._workloads.count(owner)
         window = ALWAYS
         if pod is not None and pod.node and not move.spec.urgent:
-            window = UNKNOWN  # Should it fail, it keeps nobody else.
+            window = UNKNOWN  # A fault in its window affects no other move.
             with quarantined("move", str(move.name)):
                 window = self.windows.of(pod, self._clock())
         return Contender(
@@ -148,7 +148,7 @@ class ArbitrationLoop:
 
 
 def _changes(each: Contender, asked_at: float) -> Iterator[float]:
-    """Yield after how many seconds the window of a move may have changed."""
+    """Yield the seconds until the window of a move may change."""
     window = each.window
     if window.why:
         yield min(LOOK_AGAIN_S, max(window.opens_at - asked_at, _REST_S))

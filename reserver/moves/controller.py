@@ -57,11 +57,11 @@ class MoveController(Listener):
     """Carries out PodMoves.
 
     Attributes:
-        queue: of the PodMoves that may have a next step.
-        arbitration: which of them go on now.
-        writes: how many statuses were written.
+        queue: the PodMoves that may have a next step.
+        arbitration: decides the turns of PodMoves.
+        writes: statuses written so far.
         subscribers: called with each PodMove whose phase has changed.
-        unsuited: called with each seat that is to be placed anew, and whether anywhere.
+        unsuited: called with each seat to place anew, and whether the move's target is ignored.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class MoveController(Listener):
 
         Args:
             clock: unix seconds.
-            is_up_to_date: waits for what watches are known to have missed, and returns whether
-                anything may be decided.
-            may_surge: whether copies of pods may be made.
+            is_up_to_date: waits until the watches have caught up; returns whether decisions are
+                allowed.
+            may_surge: whether moves may start copies of pods.
         """
         self._client = client
         self._clock = clock
@@ -113,7 +113,7 @@ class MoveController(Listener):
             self.groups.on_move_changed(known.move)
 
     def on_pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Take a pod that was added, changed or deleted; returns at once."""
+        """Queue the moves that a pod's change concerns; returns at once."""
         self._workloads.changed(before, after)
         if self._surges.is_on:
             self.remains.changed(before, after)
@@ -124,15 +124,15 @@ class MoveController(Listener):
                 self.queue.add(name)
                 if before and after and before.move_window != after.move_window:
                     self.arbitration.changed()
-            made_by = workload(pod)
-            for name in self.moves.of_workload(made_by) if made_by else ():
+            owner = workload(pod)
+            for name in self.moves.of_workload(owner) if owner else ():
                 self.queue.add(name)
 
     def on_node_changed(self, node: str) -> None:
-        """Note that a node has changed, or is gone; returns at once.
+        """Queue the moves that land on a changed node; returns at once.
 
-        If it has closed, who was evicted for a seat there needs another one, and before others take
-        the room: nothing has to be written first.
+        If the node has closed, an evicted pod needs another seat before others take the room: the
+        placer is notified at once, without a write of the status.
         """
         for name in self.moves.landing_on(node):
             known = self.moves.get(name)
@@ -143,14 +143,14 @@ class MoveController(Listener):
                 self._unsuited(Ref.of_object(name.namespace, known.move.status.seat), anywhere=True)
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation may have changed; returns at once."""
+        """Queue the move whose seat has changed; returns at once."""
         if ref.kind is StoreKind.OBJECT:
             name = self.moves.of_seat(PodName(ref.namespace, ref.key))
             if name is not None:
                 self.queue.add(name)
 
     async def run(self) -> None:
-        """Make moves until cancelled; all has been listed once."""
+        """Carry out moves until cancelled; call after the first lists."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.arbitration.run())
             tasks.create_task(self.groups.run())
@@ -163,7 +163,7 @@ class MoveController(Listener):
             await self.step(name)
 
     async def step(self, name: PodName) -> None:
-        """Make the next step of a PodMove; what fails is tried later."""
+        """Make the next step of a PodMove; a failed step is retried later."""
         known = self.moves.get(name)
         if known is None:
             self._results.pop(name, None)
@@ -185,11 +185,11 @@ class MoveController(Listener):
             self.queue.add(name, LOOK_AGAIN_S)
             return
         if self.moves.get(name) is not known:
-            return  # It was written meanwhile, and is looked at again.
+            return  # The move was written meanwhile, and is queued again.
         ruling = self.arbitration.of(name)
         now = self._clock()
         if not move.is_over and (ruling is None or ruling.turn.closes_at <= now):
-            return  # It was written a moment ago, or its window has closed; its turn comes soon.
+            return  # No ruling on this version yet, or its window has closed; a ruling comes soon.
         result = self._results.get(name, EffectResult())
         seen = self._observer.observe(move, ruling or Ruling(), result, wanted, now, surge)
         step = advance(move, seen, now)
@@ -208,14 +208,14 @@ class MoveController(Listener):
         await self._rest(known, step)
 
     async def _wanted(self, move: Move) -> WantedPods | None:
-        """Return how many pods the controller wants, if the landing depends on it."""
-        made_by = self._observer.workload(move)
-        if made_by is None or not self._observer.is_awaited(move):
+        """Return the controller's desired pods, if the landing depends on them; else None."""
+        owner = self._observer.workload(move)
+        if owner is None or not self._observer.is_awaited(move):
             return None
-        return await self._workloads.wants(made_by)
+        return await self._workloads.wants(owner)
 
     async def _write(self, known: KnownMove, move: Move) -> None:
-        """Write how far a move is; only the next step does what follows from it."""
+        """Write the status of a move; only the next step executes its effects."""
         before = known.move.status if known.move else None
         status = show_status(move.status, known.generation)
         known.writing = (status, move.status)
@@ -231,7 +231,7 @@ class MoveController(Listener):
         if written is not None and is_news(before, move.status):
             log.info("move", name=str(move.name), phase=status.phase, reason=status.reason)
             self.arbitration.changed()
-            self._tell(written)
+            self._report(written)
 
     async def _patch(self, known: KnownMove, status: StatusObject) -> bytes:
         body = {"metadata": {"resourceVersion": known.metadata.resource_version}, "status": status}
@@ -241,15 +241,15 @@ class MoveController(Listener):
         return answer
 
     async def _refuse(self, known: KnownMove) -> None:
-        """Say of a PodMove that cannot be read why it is not carried out."""
+        """Write the problem of an invalid PodMove into its status."""
         assert known.problem is not None  # noqa: S101 - else there is a move
         status = refused(known.problem, known.generation)
         if known.said != status:
             self.moves.put(decode(MoveObject, await self._patch(known, status)))
-            self._tell(self.moves.get(known.name) or known)
+            self._report(self.moves.get(known.name) or known)
 
     async def _rest(self, known: KnownMove, step: MoveStep) -> None:
-        """Have a move looked at again when it is due, or deleted when its time is over."""
+        """Queue the next step of a move; delete an ended one after its time to live."""
         now = self._clock()
         if step.again_at is not None:
             after_s = max(0.0, step.again_at - now)
@@ -258,7 +258,7 @@ class MoveController(Listener):
             self.queue.add(known.name, max(after_s, 0.01))
         elif step.move.spec.keep_s is not None and step.move.status.finished_at is not None:
             left_s = step.move.status.finished_at + step.move.spec.keep_s - now
-            if self.moves.followers(known.name):  # They note first which pod has come.
+            if self.moves.followers(known.name):  # They first need to read its replacement.
                 left_s = max(left_s, LOOK_AGAIN_S)
             if left_s > 0:
                 self.queue.add(known.name, left_s)
@@ -267,21 +267,21 @@ class MoveController(Listener):
                 await self._client.delete(path(known.name), options)
 
     def _take_replacement(self, move: Move) -> None:
-        """Let no other move count the same pod as its replacement."""
+        """Reserve a move's replacement, so that no other move counts the same pod."""
         if move.status.replacement.uid:
             self.moves.take(move.status.replacement.uid, move.name)
 
     def _unsuited(self, seat: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Executor` calls it
-        for tell in self.unsuited:
-            tell(seat, anywhere)
+        for notify in self.unsuited:
+            notify(seat, anywhere)
 
-    def _tell(self, known: KnownMove) -> None:
-        for tell in self.subscribers:
-            tell(known)
+    def _report(self, known: KnownMove) -> None:
+        for notify in self.subscribers:
+            notify(known)
 
     def _later(self, name: PodName, error: ApiError) -> None:
         if error.is_absent:
-            self.queue.discard(name)  # The watch will show that it is gone.
+            self.queue.discard(name)  # The watch will show the deletion.
             return
         fault = advice(error)
         self.queue.failed(name, error, None if error.is_conflict else fault)
@@ -290,6 +290,6 @@ class MoveController(Listener):
             self._fault = fault
 
     def _on_fault(self, name: PodName, fault: Fault) -> None:
-        """Have a move that could not be judged tried again, later each time."""
+        """Retry a move whose step raised a fault, with back-off."""
         log.error("move cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))

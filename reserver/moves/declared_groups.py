@@ -1,4 +1,4 @@
-"""Caches the PodMoveGroups, and deletes those without further use."""
+"""Caches the PodMoveGroups, and deletes finished ones."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reserver.moves.model import GroupMember, Move
 from reserver.moves.podmove_group import PodMoveGroupObject, path
 
 KEPT_S = 3600.0
-"""The time for which a PodMoveGroup with missing members is kept, in seconds: its author writes
-them soon, or never."""
+"""Seconds for which a PodMoveGroup with missing members is kept: its author writes the members
+soon, or never."""
 
 
 class DeclaredGroups:
     """The PodMoveGroups.
 
     Attributes:
-        members: by group, as its PodMoveGroup lists them.
-        queue: of those whose time may be over.
+        members: the members of each PodMoveGroup, by its name.
+        queue: the PodMoveGroups that may have to be deleted.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class DeclaredGroups:
         moves: MoveIndex,
         changed: Callable[[], None],
     ) -> None:
-        """Begin with none.
+        """Begin without groups.
 
         Args:
             clock: unix seconds.
-            changed: called when a group is another one.
+            changed: called when a group has changed.
         """
         self._client = client
         self._clock = clock
@@ -48,7 +48,7 @@ class DeclaredGroups:
         self.queue = WorkQueue[str]("move groups")
 
     def view(self) -> ObjectView[PodMoveGroupObject]:
-        """Return what a watch of them shows."""
+        """Return the view that updates the groups from the watch."""
         return ObjectView(
             PodMoveGroupObject,
             seen=lambda item, _: self._seen(item),
@@ -70,16 +70,16 @@ class DeclaredGroups:
         self._changed()
 
     def _broken(self, key: Key, _: object) -> None:
-        """Take one that cannot be read for one that lists nobody: its members wait."""
+        """Treat an invalid PodMoveGroup as one without members, so that its members wait."""
         self.members.pop(key[1], None)
         self._changed()
 
     async def run(self) -> None:
-        """Delete those that are of no more use, until cancelled."""
+        """Delete finished PodMoveGroups until cancelled."""
         await self.queue.run(self.work)
 
     async def work(self, names: list[str]) -> None:
-        """Delete PodMoveGroups that are of no more use."""
+        """Delete finished PodMoveGroups; queue the others again."""
         for name in names:
             known = self._known.get(name)
             if known is None:
@@ -90,18 +90,18 @@ class DeclaredGroups:
                 await self._delete(known)
 
     def on_move_changed(self, move: Move) -> None:
-        """Note that a PodMove is another one; returns at once."""
+        """Queue the PodMoveGroup of an ended PodMove; returns at once."""
         if move.is_over and move.spec.group.across:
             self.queue.add(move.spec.group.name)
 
     def _left(self, known: PodMoveGroupObject) -> float:
-        """Return for how long a PodMoveGroup is not looked at again, in seconds; 0 if never."""
+        """Return the seconds until the next look at a PodMoveGroup; 0 to delete it now."""
         name = known.metadata.name
         members = [self._moves.get(each.move) for each in self.members.get(name, ())]
         moves = [each.move for each in members if each is not None and each.move is not None]
         own = [move for move in moves if key_of(move, self.members) == ("", name)]
         if any(not move.is_over for move in own):
-            return KEPT_S  # The last of them to end is told.
+            return KEPT_S  # The end of the last one queues it.
         is_over = 0 < len(own) == len(members)
         return 0.0 if is_over else max(0.0, known.created_at + KEPT_S - self._clock())
 

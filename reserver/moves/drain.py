@@ -1,6 +1,6 @@
-"""Decides which pods of a node a drain moves, as `kubectl drain` does.
+"""Decides the pods of a node that a drain moves, as `kubectl drain` does.
 
-The filters are those of kubectl's pkg/drain/filters.go, and the words like theirs.
+The filters are those of kubectl's pkg/drain/filters.go, with similar messages.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ class Remedies(NamedTuple):
 
 
 OF_FLAGS = Remedies()
-"""Those of `reserver drain`."""
+"""The flags of `reserver drain`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """What a drain may do to pods that lose something by it.
+    """The permissions of a drain for pods that lose something by it.
 
     Attributes:
-        remedies: what is said of those that it may not move.
-        ignores_daemon_sets: pods of DaemonSets stay, and that is no problem.
-        deletes_empty_dirs: pods with emptyDir volumes are moved, whose data is lost.
-        evicts_unmanaged: pods that no controller makes again are evicted for good.
+        remedies: the remedies in messages about refused pods.
+        ignores_daemon_sets: leave pods of DaemonSets, instead of refusing them.
+        deletes_empty_dirs: move pods with emptyDir volumes, which deletes their data.
+        evicts_unmanaged: evict pods that no controller recreates.
     """
 
     ignores_daemon_sets: bool = False
@@ -89,7 +89,7 @@ class DrainOptions:
 
 
 class LeavingPod(NamedTuple):
-    """A pod that a drain moves; one that nobody makes again has no seat."""
+    """A pod that a drain moves; an unmanaged one is evicted without a seat."""
 
     namespace: str
     name: str
@@ -98,7 +98,7 @@ class LeavingPod(NamedTuple):
 
 
 class StayingPod(NamedTuple):
-    """A pod that a drain leaves where it is, and why."""
+    """A pod that a drain leaves on the node, and the reason."""
 
     namespace: str
     name: str
@@ -106,12 +106,12 @@ class StayingPod(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """The pods of a node, by what a drain does with them.
+    """The decision of a drain on each pod of a node.
 
     Attributes:
-        leaving: they are moved.
-        staying: they stay, as they should.
-        refused: they stay, and keep the node from being drained.
+        leaving: pods to move.
+        staying: pods that may stay on a drained node.
+        refused: pods that stay, and so block the drain.
     """
 
     leaving: tuple[LeavingPod, ...]
@@ -120,10 +120,10 @@ class Drain(NamedTuple):
 
 
 def judge(pods: bytes, allowed: DrainOptions) -> Drain:
-    """Return what becomes of the pods of a node, given a list of them as the API server sends it.
+    """Decide on the pods of a node, given the API server's list of them.
 
     Raises:
-        InvalidInput: it is no list of pods.
+        InvalidInput: `pods` is not a list of pods.
     """
     leaving, staying, refused = [], [], []
     for pod in decode(_Pods, pods).items:
@@ -144,7 +144,7 @@ def _sorted(pods: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
 
 
 def _stays(pod: _Pod) -> str:
-    """Return why there is nothing to move; empty if there is."""
+    """Return why a pod need not be moved; empty if it has to."""
     if _MIRROR in (pod.metadata.annotations or {}):
         return "its kubelet runs it from a file"
     if pod.metadata.deletion_timestamp is not None:
@@ -155,7 +155,7 @@ def _stays(pod: _Pod) -> str:
 
 
 def _refusal(pod: _Pod, allowed: DrainOptions) -> str:
-    """Return why a pod must not be moved without being told to; empty if it may."""
+    """Return why a pod may not be moved without a permission; empty if it may."""
     remedies = allowed.remedies
     if _kind(pod) == "DaemonSet":
         return f"its DaemonSet would recreate it here; {remedies.daemon_sets}"
@@ -168,6 +168,6 @@ def _refusal(pod: _Pod, allowed: DrainOptions) -> str:
 
 
 def _kind(pod: _Pod) -> str:
-    """Return the kind of what makes a pod again; empty if nothing does."""
+    """Return the kind of a pod's controller; empty without one."""
     owners = pod.metadata.owner_references or ()
     return next((owner.kind for owner in owners if owner.controller), "")

@@ -16,21 +16,21 @@ from reserver.reservations.placement import Placement
 class HoldSeat:
     """Write the seat: a Reservation with policy Require, one slot, owned by the PodMove.
 
-    If it is there already and belongs to the PodMove, there is nothing to do.
+    No effect if the seat exists and belongs to the PodMove.
 
     Attributes:
-        seat: its namespace and name.
-        like: the pod whose demands it has: the one that leaves or, once that is gone, one that
-            comes in its place.
-        uid: of that pod.
-        owner: who may claim it: the replacement alone, or the pod itself, if it has no node.
-        resources: what it holds: millicores of cpu, base units of all else.
-        node: where it is to be; empty where `placement` says it.
-        placement: where it may be, beside what the pod demands itself; for a seat without a node.
-        avoid: the node that it must not be on: that which the pod leaves, if there is one.
-        expires_at: when it ends whatever happens, unix seconds (`Move.seat_until`).
-        volume_claims: the names of the claims that the replacement will use.
-        copy: the name of the copy of the pod, which may claim it before the pod goes; or empty.
+        seat: namespace and name of the seat.
+        like: the pod whose constraints the seat gets: the leaving pod or, once that is gone, a
+            replacement.
+        uid: the UID of `like`.
+        owner: the owner: the replacement alone, or the pod itself if it has no node.
+        resources: the held resources, in millicores of cpu and base units of all others.
+        node: the seat's node; empty if `placement` decides.
+        placement: constraints on the seat's node besides the pod's own, if `node` is empty.
+        avoid: the node that the pod leaves, which the seat must not use; may be empty.
+        expires_at: the expiry of the seat, unix seconds (`Move.seat_until`).
+        volume_claims: the names of the PersistentVolumeClaims of the replacement.
+        copy: the name of the pod's copy, which may claim the seat first; empty without one.
     """
 
     seat: PodName
@@ -48,11 +48,11 @@ class HoldSeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceSeatAnew:
-    """Have the seat placed anew, and keep it where it is for as long as there is no other place.
+    """Place the seat anew; it keeps its place until there is another one.
 
     Attributes:
-        seat: its namespace and name.
-        anywhere: wherever the pod itself may be, whatever the move says: it has been evicted.
+        seat: namespace and name of the seat.
+        anywhere: ignore the move's target: the pod has been evicted.
     """
 
     seat: PodName
@@ -70,7 +70,7 @@ class EvictPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSeat:
-    """Delete the seat, if it is there and belongs to the PodMove."""
+    """Delete the seat, if it exists and belongs to the PodMove."""
 
     seat: PodName
 
@@ -80,9 +80,9 @@ class StartCopy:
     """Create a copy of the pod, owned by the PodMove.
 
     Attributes:
-        copy: its namespace and name.
-        template: as its ReplicaSet has it.
-        withheld: the labels that it does not get yet.
+        copy: namespace and name of the copy.
+        template: the pod template of the ReplicaSet.
+        withheld: the labels that the copy gets only when it is handed over.
     """
 
     copy: PodName
@@ -92,11 +92,11 @@ class StartCopy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkLeaving:
-    """Give the pod the lowest deletion cost, and note what it was.
+    """Give the pod the lowest deletion cost, and record its former cost.
 
     Attributes:
-        pod: its namespace and name.
-        seen: as it was seen; if it is another one by now, nothing is done.
+        pod: namespace and name of the pod.
+        seen: the observed pod; the write fails if the pod has changed since.
     """
 
     pod: PodName
@@ -105,11 +105,11 @@ class MarkLeaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOver:
-    """Make the copy a pod of its ReplicaSet, in one write: labels and controller.
+    """Make the copy a pod of its ReplicaSet, with one write of labels and controller.
 
     Attributes:
-        copy: as it was seen: if it is another one by now, nothing is done.
-        labels: those that were withheld.
+        copy: the observed copy; the write fails if the copy has changed since.
+        labels: the withheld labels.
         owner: the ReplicaSet, as an entry of ``ownerReferences``.
     """
 

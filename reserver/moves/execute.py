@@ -53,7 +53,7 @@ class Executor:
     """Carries out effects.
 
     Attributes:
-        unsuited: has one placed anew, within its move's target or anywhere.
+        unsuited: requests a new place for a seat, within its move's target or anywhere.
     """
 
     client: ApiClient
@@ -61,10 +61,10 @@ class Executor:
     unsuited: Callable[[Ref, bool], None]
 
     async def execute(self, move: Move, effect: Effect) -> EffectResult:
-        """Carry out an effect; it does no harm if it was carried out before.
+        """Execute an effect; a repetition is harmless.
 
         Raises:
-            ApiError: it may not have been carried out; it is to be tried again.
+            ApiError: the effect may not have been executed; retry it.
         """
         match effect:
             case HoldSeat():
@@ -83,14 +83,14 @@ class Executor:
         namespace, name = hold.like
         pod = await self.client.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
         if decode(PartialObject, pod).metadata.uid != hold.uid:
-            return EffectResult()  # The watch will show that it is gone.
+            return EffectResult()  # The watch will show the deletion.
         try:
             await self.client.create(reservation.collection(namespace), seat(move, hold, pod))
         except InvalidInput as exc:
             return EffectResult(EffectAnswer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))
         except ApiError as exc:
             if exc.is_conflict:
-                return EffectResult()  # It is there, and the watch will show whose it is.
+                return EffectResult()  # It exists, and the watch will show its owner.
             if not exc.is_definite:
                 raise
             return EffectResult(EffectAnswer.SEAT_REFUSED, shorten(str(exc), _MOST_SAID))

@@ -1,8 +1,8 @@
-"""Checks whether a move can still be made: its target, the volumes of its pod, and its plan.
+"""Checks whether a move is still possible: its target, the volumes of its pod, and its plan.
 
-A plan is made of the cluster as it was. It names the pod and the node. Since then the pod may be
-gone, the node cordoned or its room taken: a seat would wait there in vain, and keep others out. A
-node that does not let the pod in may be closed for a while only.
+A plan names pods and nodes of an earlier state of the cluster. Since then the pod may be gone, the
+node cordoned or its room taken: a seat would wait there in vain, and keep others out. A node that
+refuses the pod may be closed only for a while.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from reserver.scheduling.state import State
 
 
 def confined(move: Move, state: State) -> str:
-    """Return why no node that a move may take its pod to can use its volumes; empty if one can.
+    """Return why no allowed node of a move can use the pod's volumes; empty if one can.
 
-    A volume does not come along. Without this the pod would be evicted for a seat that its
-    replacement cannot take, and could return to its volume only once that seat is given up.
+    A volume stays in its place. Without this check the pod would be evicted for a seat that its
+    replacement cannot use, and could return to its volume only once the seat is released.
     """
     pod, snapshot = state.pods.get(move.pod), state.snapshot
     takes_seat = move.spec.mode is not MoveMode.EVICT_ONLY
@@ -47,7 +47,7 @@ def confined(move: Move, state: State) -> str:
 
 
 def is_as_asked(move: Move, node: str, snapshot: Snapshot) -> bool:
-    """Return whether a node is one that a move may take its pod to; also if it is not known."""
+    """Return whether a node is a target of a move; true if the node is unknown."""
     row = snapshot.row(node)
     if row is None or move.spec.node:
         return move.spec.node in {"", node}
@@ -55,7 +55,7 @@ def is_as_asked(move: Move, node: str, snapshot: Snapshot) -> bool:
 
 
 def _asked_for(move: Move, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a move says that its pod may go there."""
+    """Return the rows of a move's targets."""
     if not move.spec.node:
         return snapshot.exists & allowed_by_affinity(move.spec.placement.constraints, snapshot)
     rows: Bools = np.zeros(len(snapshot.exists), dtype=np.bool_)
@@ -65,16 +65,16 @@ def _asked_for(move: Move, snapshot: Snapshot) -> Bools:
 
 
 def outdated(move: Move, state: State, moves: MoveIndex) -> str:
-    """Return what a plan did not suppose of a move that it has still to begin; empty if nothing.
+    """Return what has changed since the plan of a pending move; empty if nothing.
 
-    Neighbours and zones are not judged: other moves of the plan may change them before its seat,
-    which is judged by all of it.
+    Pod affinity and zones are not checked: other moves of the plan may change them first, and the
+    seat is placed by all constraints.
     """
     if move.status.phase is not MovePhase.PENDING or not move.is_planned:
         return ""
     pod, node = state.pods.get(move.pod), move.spec.node
     if pod is None or pod.uid != (move.status.uid or move.spec.uid):
-        return ""  # There is none to be judged.
+        return ""  # The pod is gone.
     row = state.snapshot.row(node)
     if row is None or not state.snapshot.exists[row]:
         return f"there is no node {node}"
@@ -84,11 +84,11 @@ def outdated(move: Move, state: State, moves: MoveIndex) -> str:
 
 
 def _has_room(pod: Pod, row: int, state: State, moves: MoveIndex) -> bool:
-    """Return whether a pod has room on a node once all have left that are to leave it."""
+    """Return whether a pod has room on a node once all moves off that node are done."""
     snapshot = state.snapshot
     node, residents = snapshot.name_of(row), snapshot.residents
     if np.any(residents.terminating & (residents.rows == row)):
-        return True  # They leave, and nobody knows yet what that frees.
+        return True  # Pods leave, and the room that they free is unknown.
     coming = Counter[str]()
     for name in {known.move.pod for known in moves if known.move and not known.move.is_over}:
         leaving = state.pods.get(name)
@@ -102,11 +102,11 @@ def _has_room(pod: Pod, row: int, state: State, moves: MoveIndex) -> bool:
 
 
 class Closed(NamedTuple):
-    """Why a node does not let a pod in, whatever room it has.
+    """The reason for which a node refuses a pod, regardless of room.
 
     Attributes:
-        why: for people; empty if it does.
-        passes: it may pass by itself: the node is cordoned, or not ready.
+        why: the reason in words; empty if the node accepts the pod.
+        passes: the reason may pass by itself: the node is cordoned, or not ready.
     """
 
     why: str = ""
@@ -117,7 +117,7 @@ OPEN = Closed()
 
 
 def closed(pod: Pod, node: str, snapshot: Snapshot) -> Closed:
-    """Return why a node does not let a pod in; nothing where a cordon was lifted a moment ago."""
+    """Return why a node refuses a pod; OPEN for a node that was uncordoned a moment ago."""
     row = snapshot.row(node)
     if row is None or not snapshot.exists[row]:
         return Closed(f"there is no node {node}")

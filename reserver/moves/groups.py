@@ -1,12 +1,12 @@
 """The progress of groups of moves: no member evicts before all hold their seats.
 
-A group belongs to a namespace, whatever groups of others are called. One that spans namespaces is
-what a PodMoveGroup lists (docs/adr/0061). No message to a member names one of another namespace.
+A group belongs to a namespace: equal names in other namespaces are other groups. A PodMoveGroup
+lists the members of a group that spans namespaces (docs/adr/0061). No message to a member names a
+member of another namespace.
 
-Seats are taken in the order of the plan, which can be carried out one move after the other. Moves
-go on at the same time, so each waits for those before it only where a seat that is taken early
-would be in their way. It waits for no move that comes after it in the plan but one that follows an
-earlier one: so none wait for each other.
+Seats are taken in the order of the plan, which is feasible one move after the other. Moves run
+concurrently, so each waits for earlier moves only where its early seat would be in their way. It
+waits for a later move of the plan only if that follows an earlier one: so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from reserver.moves.windows import ALWAYS, WindowState
 
 @dataclass(slots=True)
 class SeatOrder:
-    """The members of a group that have a seat on the node that they name.
+    """The members of a group, and the order of their seats on the nodes that they name.
 
     Attributes:
-        members: those that are written.
-        unplaced: those that follow another one and have no seat yet.
-        next_on: of the others, by node, the first that has no seat there yet; who is paused does
-            not count.
+        members: the written members.
+        unplaced: the members that follow another member and have no seat yet.
+        next_on: of the others, by node, the first member without a seat there that is not paused.
     """
 
     members: dict[PodName, Move] = field(default_factory=dict)
@@ -36,7 +35,7 @@ class SeatOrder:
     next_on: dict[str, Move] = field(default_factory=dict)
 
     def add(self, move: Move) -> None:
-        """Take one more member."""
+        """Add a member."""
         self.members[move.name] = move
         node = move.spec.node
         if move.is_over or move.status.target or not node:
@@ -49,12 +48,12 @@ class SeatOrder:
             )
 
     def before(self, move: Move) -> Move | None:
-        """Return a member that is to have its seat before a move takes one; None for none.
+        """Return a member whose seat has to come before that of a move; None without one.
 
-        On each node seats are taken in the order of the plan: what is left goes to who was first,
-        and the room that a later one waits for is left once the earlier ones have gone on. A member
-        that follows another one can hold no room until its pod has come. Meanwhile who comes after
-        it takes no seat where it goes to, or where its pod is for a while.
+        On each node seats are taken in the order of the plan: free room goes to the first member,
+        and a later one gets room once the earlier ones have moved. A member that follows another
+        holds no room until its pod has come. Until then later members take no seat on its target,
+        or on the node where its pod stays for a while.
         """
         node = move.spec.node
         if not node or move.spec.after:
@@ -66,9 +65,9 @@ class SeatOrder:
         return earlier if earlier.order < move.order else None
 
     def heir(self, move: Move) -> Move | None:
-        """Return a member that is to hold the room that a move leaves before it does; or none.
+        """Return a member that has to hold the room that a move leaves, before the move; or None.
 
-        It follows one that comes before the move, and waits for nobody else.
+        It follows a member that comes before the move, and waits for no other.
         """
         for each, first in self._following():
             if first.order < move.order and each.spec.node == move.status.source:
@@ -76,7 +75,7 @@ class SeatOrder:
         return None
 
     def _following(self) -> Iterator[tuple[Move, Move]]:
-        """Yield the members that follow another one and have no seat yet, each with that one."""
+        """Yield each member without a seat that follows another, with the other."""
         for each in self.unplaced:
             first = self.members.get(PodName(each.name.namespace, each.spec.after))
             if first is not None:
@@ -85,14 +84,14 @@ class SeatOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A move that asks for its turn, or that others of its group ask about.
+    """A move in the arbitration: an open move, or an ended member of an open group.
 
     Attributes:
-        move: the move; one that has ended counts in its group.
-        pod: the pod that is to leave; None if it is gone.
-        controller: what will replace it.
-        replicas: how many pods that has; 0 if unknown.
-        window: whether the pod may be moved now.
+        move: the move.
+        pod: the pod to move; None if gone.
+        controller: the controller that replaces the pod.
+        replicas: the number of the controller's pods; 0 if unknown.
+        window: the state of the pod's move windows.
     """
 
     move: Move
@@ -104,16 +103,16 @@ class Contender:
 
 @dataclass(slots=True)
 class _Group:
-    """How far the members of a group are.
+    """The progress of a group's members.
 
     Attributes:
-        waiting: those that have no seat yet.
-        rooms: how many have a pod that had no node: the others make room for them.
-        unheld: how many of these hold none yet.
-        over: how many of these have ended.
-        failed: the member with which the others fail; None for none.
-        window: that of its members which opens last, of those that have not begun.
-        seating: its members, and whose seat comes first.
+        waiting: the members without a seat.
+        rooms: the number of members whose pod had no node: the others make room for them.
+        unheld: the number of these members without held room.
+        over: the number of these members that have ended.
+        failed: the member whose failure fails the others; None without one.
+        window: the window that opens last, among members that have not begun.
+        seating: the members, and the order of their seats.
     """
 
     waiting: list[Move] = field(default_factory=list)
@@ -125,7 +124,7 @@ class _Group:
     seating: SeatOrder = field(default_factory=SeatOrder)
 
     def add(self, each: Contender) -> None:
-        """Count one more member."""
+        """Count a member."""
         move = each.move
         self.seating.add(move)
         if move.status.phase is MovePhase.PENDING:
@@ -147,7 +146,7 @@ Key = tuple[str, str]
 
 
 def key_of(move: Move, declared: Declared) -> Key | None:
-    """Return which group a move is a member of; None if of none, whatever it says."""
+    """Return the group of which a move is a member; None if none, even if its spec names one."""
     group, namespace = move.spec.group, move.name.namespace
     if group == ALONE:
         return None
@@ -159,10 +158,10 @@ def key_of(move: Move, declared: Declared) -> Key | None:
 
 
 class Groups:
-    """How far the members of each group are."""
+    """The progress of each group's members."""
 
     def __init__(self, moves: Iterable[Contender], declared: Declared) -> None:
-        """Look at moves, in the order in which they are named, and at PodMoveGroups."""
+        """Count moves, in the order in which messages name them, in their groups."""
         self._declared = declared
         self._groups: dict[Key, _Group] = {}
         for each in moves:
@@ -170,14 +169,14 @@ class Groups:
                 self._groups.setdefault(key, _Group()).add(each)
 
     def incomplete(self, move: Move) -> str:
-        """Return what a group still lacks before its members begin; empty if nothing."""
+        """Return what a group lacks before a member may begin; empty if nothing."""
         if lacks := self._unwritten(move):
             return lacks
         first = self._of(move).seating.before(move)
         return f"{_named(first, move)} of its group must get its seat first" if first else ""
 
     def window(self, each: Contender) -> WindowState:
-        """Return whether a pod may be moved, and before its move has begun all of its group."""
+        """Return the state of a move's windows; of a pending move, of its whole group."""
         own, group = each.window, self._of(each.move).window
         if each.move.status.phase is not MovePhase.PENDING or own.opens_at >= group.opens_at:
             return own
@@ -185,11 +184,11 @@ class Groups:
         return WindowState(group.opens_at, closes_at, f"a move of its group waits: {group.why}")
 
     def unseated(self, move: Move) -> str:
-        """Return what a move waits for before it evicts; empty if for nothing.
+        """Return what a move waits for before it evicts; empty if nothing.
 
-        That is the seats of all members. Of those that make room, which may need each other's, none
-        waits for another one's seat. Nor does anybody wait for that of one that follows another,
-        but those whose room it is to have.
+        It waits for the seats of all members. Members that make room may need each other's room, so
+        they do not wait for each other's seats. Only moves whose room a following member takes wait
+        for that member's seat.
         """
         if lacks := self._unwritten(move):
             return lacks
@@ -207,17 +206,17 @@ class Groups:
         return f"{missing} of the {size} moves of its group have no seat yet{first}"
 
     def failed(self, move: Move) -> str:
-        """Return the member with which the others fail, for people; empty if there is none."""
+        """Return the name of the member whose failure fails the others; empty without one."""
         failed = self._of(move).failed
         return _named(failed, move) if failed else ""
 
     def is_needless(self, move: Move) -> bool:
-        """Return whether a move made room, and all those that it was for have ended."""
+        """Return whether all members for which a move's group makes room have ended."""
         group = self._of(move)
         return 0 < group.rooms == group.over
 
     def _unwritten(self, move: Move) -> str:
-        """Return which members are not written yet, or that the move is none; empty for neither."""
+        """Return that members are not written yet, or that the move is not a member; else empty."""
         group = move.spec.group
         if group.across and key_of(move, self._declared) is None:
             return f"no PodMoveGroup {group.name} lists this PodMove and its pod"
@@ -238,13 +237,13 @@ _NO_GROUP = _Group()
 
 
 def _is_room(each: Contender) -> bool:
-    """Return whether a move holds room for a pod that has no node, rather than making some."""
+    """Return whether a move holds room for a pod without a node, rather than making room."""
     is_to_enter = each.pod is not None and not each.pod.node
     return each.move.is_entering or (each.move.status.phase is MovePhase.PENDING and is_to_enter)
 
 
 def _is_seated(move: Move) -> bool:
-    """Return whether a move has its seat, or ended because there was nothing to move any more."""
+    """Return whether a move has its seat, or has ended without failing."""
     return move.status.phase not in {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.FAILED}
 
 
@@ -253,6 +252,6 @@ def _fails_with_another(move: Move) -> bool:
 
 
 def _named(member: Move, to: Move) -> str:
-    """Return how a member is called in a message to a move: by no name of another namespace."""
+    """Return a member's name in a message to a move; never a name of another namespace."""
     is_here = member.name.namespace == to.name.namespace
     return str(member.name) if is_here else "a move of another namespace"

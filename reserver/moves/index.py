@@ -32,13 +32,13 @@ class KnownMove:
     """A PodMove as it was last read.
 
     Attributes:
-        metadata: of the object; its resourceVersion is the precondition of a write.
-        generation: of the spec.
-        spec: as written.
-        move: what it asks for and how far it is; None where it cannot be carried out.
-        problem: why it cannot; None where it can.
-        said: its status as the API server has it; None if it has none that Reserver wrote.
-        writing: what is being written of it, and what it follows from; None while nothing is.
+        metadata: the object's metadata; its resourceVersion is the precondition of a write.
+        generation: the generation of the spec.
+        spec: the written spec.
+        move: its spec and status; None if it cannot be carried out.
+        problem: why it cannot be carried out; None if it can.
+        said: the written status; None if empty, or if Reserver did not write it.
+        writing: the status of a write in flight, as object and as value; None without one.
     """
 
     metadata: ResourceMetadata
@@ -55,7 +55,7 @@ class KnownMove:
         return PodName(self.metadata.namespace, self.metadata.name)
 
     def known_status(self, said: StatusObject | None) -> MoveStatus | None:
-        """Return how far it is, if its status says so; None if somebody else wrote that."""
+        """Return the cached value of a written status; None if another client wrote it."""
         if self.writing is not None and said == self.writing[0]:
             return self.writing[1]
         return self.move.status if self.move is not None and said == self.said else None
@@ -65,7 +65,7 @@ class MoveIndex:
     """All PodMoves, by name, by pod and by seat."""
 
     def __init__(self, on_changed: Callable[[PodName], None]) -> None:
-        """Begin with none; `on_changed` is called with each that is written or gone."""
+        """Begin without PodMoves; `on_changed` is called with each that is written or deleted."""
         self._on_changed = on_changed
         self._known: dict[PodName, KnownMove] = {}
         self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
@@ -77,70 +77,70 @@ class MoveIndex:
         self._under_way = FairCount(MOST_MOVES_IN_ALL)
 
     def __iter__(self) -> Iterator[KnownMove]:
-        """Yield each of them."""
+        """Yield each PodMove."""
         yield from self._known.values()
 
     def get(self, name: PodName) -> KnownMove | None:
-        """Return a PodMove; None if there is none."""
+        """Return a PodMove; None without one."""
         return self._known.get(name)
 
     def names(self) -> tuple[PodName, ...]:
-        """Return namespace and name of those that are known."""
+        """Return namespace and name of all PodMoves."""
         return tuple(self._known)
 
     def of_pod(self, pod: PodName) -> frozenset[PodName]:
-        """Return the PodMoves of a pod, by its name."""
+        """Return the open PodMoves of a pod, by the pod's name."""
         return frozenset(self._of_pod.get(pod, ()))
 
     def of_workload(self, workload: Workload) -> frozenset[PodName]:
-        """Return the PodMoves under way whose pods a controller makes."""
+        """Return the open PodMoves of a controller's pods."""
         return frozenset(self._of_workload.get(workload, ()))
 
     def of_seat(self, seat: PodName) -> PodName | None:
-        """Return whose seat a Reservation is; None if it is nobody's."""
+        """Return the PodMove of a seat; None without one."""
         return self._of_seat.get(seat)
 
     def landing_on(self, node: str) -> frozenset[PodName]:
-        """Return the PodMoves whose replacements are awaited on a node."""
+        """Return the PodMoves that wait for replacements on a node."""
         return frozenset(self._landing_on.get(node, ()))
 
     def followers(self, name: PodName) -> frozenset[PodName]:
-        """Return those that await the pod of a PodMove."""
+        """Return the PodMoves that wait for the pod of a PodMove."""
         return frozenset(self._followers.get(name, ()))
 
     def put(self, item: MoveObject) -> None:
-        """Take a PodMove as it is now."""
+        """Store a new version of a PodMove; an older version is ignored."""
         before = self._known.get(item.name)
         if before is not None and before.metadata.uid != item.metadata.uid:
             self.drop(item.name)
             before = None
         if before is not None and item.metadata.revision < before.metadata.revision:
-            return  # The answer to our own write was faster.
+            return  # The response to Reserver's write came before this event.
         self._forget(before)
         self._known[item.name] = known = self._read(item, before)
         self._remember(known)
         self._on_changed(item.name)
 
     def drop(self, name: PodName) -> None:
-        """Forget a PodMove that is gone."""
+        """Remove a deleted PodMove."""
         known = self._known.pop(name, None)
         if known is not None:
             self._forget(known)
             self._on_changed(name)
 
     def judged(self, known: KnownMove, status: MoveStatus) -> None:
-        """Take how far a PodMove is from now on."""
+        """Set the status of a PodMove."""
         if known.move is not None:
             self._forget(known)
             known.move = replace(known.move, status=status)
             self._remember(known)
 
     def may_take(self, uid: str, name: PodName) -> bool:
-        """Return whether a pod may be the replacement of a move: it is not that of another one."""
+        """Return whether a pod is not the replacement of another move."""
         return self._replacements.get(uid, name) == name
 
     def take(self, uid: str, name: PodName) -> None:
-        """Note whose replacement a pod is."""
+        """Record the move of which a pod is the replacement."""
         self._replacements.setdefault(uid, name)
 
     def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
@@ -153,15 +153,15 @@ class MoveIndex:
             known.move, known.problem = None, exc
             return known
         status = before.known_status(known.said) if before else None
-        if status is not None:  # With what is not written.
+        if status is not None:  # With its unwritten fields.
             known.move = replace(known.move, status=status)
         return known
 
     def _check_number(self, known: KnownMove, before: KnownMove | None) -> None:
-        """Refuse one of too many, unless it has begun.
+        """Refuse a PodMove beyond the limits, unless it has begun.
 
         Raises:
-            InvalidInput: there are too many.
+            InvalidInput: there are too many PodMoves.
         """
         namespace = known.metadata.namespace
         has_begun = known.said is not None or (before is not None and before.move is not None)
@@ -211,12 +211,12 @@ def first_name(move: Move) -> PodName:
 
 
 def workload_of(move: Move) -> Workload:
-    """Return what makes a move's pod again, as far as that is known."""
+    """Return the controller of a move's pod, as the status has it."""
     return Workload(move.name.namespace, move.status.controller)
 
 
 def _pods_of(move: Move) -> tuple[PodName, ...]:
-    """Return the pods whose changes concern a move: its own, and the copy of that."""
+    """Return the pods whose changes concern a move: its own, and a copy."""
     copy = PodName(move.name.namespace, move.copy_name)
     return (move.pod, copy) if move.may_have_copy else (move.pod,)
 
@@ -228,7 +228,7 @@ def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:
 
 
 def first_of(move: Move, moves: MoveIndex) -> ObservedMove | None:
-    """Return the move that one follows; None if there is none."""
+    """Return the move that a move follows; None without one."""
     known = moves.get(first_name(move))
     if known is None:
         return None
@@ -246,7 +246,7 @@ def first_of(move: Move, moves: MoveIndex) -> ObservedMove | None:
 
 
 def _came(first: Move) -> Replacement:
-    """Return the pod that a move has brought to its node: it may be one that had none."""
+    """Return the pod that a move has brought to its node: the replacement, or an entering pod."""
     status = first.status
     if status.phase is not MovePhase.SUCCEEDED or not first.is_entering:
         return status.replacement if status.phase is MovePhase.SUCCEEDED else Replacement()
@@ -254,7 +254,7 @@ def _came(first: Move) -> Replacement:
 
 
 def _endless(first: Move, moves: MoveIndex) -> str:
-    """Return that too many moves await each other's pods, be it in a circle; else empty."""
+    """Return a message if too many moves follow each other, or form a cycle; else empty."""
     known: KnownMove | None
     for _ in range(MOST_IN_A_ROW - 1):
         if not first.awaits_first:

@@ -34,7 +34,7 @@ from reserver.stores.object import edits
 from reserver.stores.object.codec import MOST_CLAIMS, PLACEMENT_ANNOTATION, VOLUMES_ANNOTATION
 
 PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-strategy"
-"""Labels of a PodMove that a round of rebalancing has written: who asked for it."""
+"""Labels of a PodMove of a rebalancing round: its profile and strategy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +42,12 @@ class SharedFields:
     """The fields that several PodMoves share.
 
     Attributes:
-        timeout: as a duration; empty for the default.
-        grace_period_s: what pods get to end, in seconds; None for their own.
-        group: the group of them all; `ALONE` for none.
-        keep_s: how long they stay after their end, in seconds; None for ever.
-        urgent: they wait for no window.
-        mode: the precondition of their evictions, where a PodMove does not have its own.
+        timeout: a duration; empty for the default.
+        grace_period_s: the pods' grace period, in seconds; None for their own.
+        group: the group of all PodMoves; `ALONE` for none.
+        keep_s: seconds that they stay after their end; None for ever.
+        urgent: whether they ignore move windows.
+        mode: the mode of PodMoves without their own.
     """
 
     timeout: str = ""
@@ -68,10 +68,9 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
     mode: MoveMode | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Return a PodMove as it is written; without metadata the API server names it like the pod.
+    """Return the manifest of a PodMove; without metadata its name is generated from the pod's.
 
-    It follows the PodMove `after`, if that is not empty, and has the `mode` of the others, unless
-    another is given.
+    It follows the PodMove `after`, if not empty, and has the shared mode unless `mode` is given.
     """
     grace_s, group, mode = terms.grace_period_s, terms.group, mode or terms.mode
     spec = SpecObject(
@@ -89,9 +88,9 @@ def manifest(  # noqa: PLR0913 - the fields of a PodMove
 
 
 def labels_of(profile: str, strategy: str) -> dict[str, str]:
-    """Return the labels that say who asked for a move.
+    """Return the labels with the profile and the strategy of a move.
 
-    A policy may name its profiles as it likes: what cannot be a label's value is left out.
+    A profile's name that is not a valid label value is left out.
     """
     said = {PROFILE: profile} if names.is_label_value(profile) else {}
     return {**said, STRATEGY: strategy}
@@ -101,9 +100,9 @@ class OpenMove(NamedTuple):
     """A PodMove that has not ended.
 
     Attributes:
-        pod: that is to leave.
-        uid: of the pod; empty if nobody has looked yet.
-        is_rebalance: a round of rebalancing has written it.
+        pod: the pod to move.
+        uid: the pod's UID; empty if not observed yet.
+        is_rebalance: whether a rebalancing round has written it.
     """
 
     pod: PodName
@@ -112,16 +111,16 @@ class OpenMove(NamedTuple):
 
 
 _NOT_ITS_OWN = {MoveReason.GROUP_FAILED, MoveReason.PLAN_OUTDATED}
-"""Why a move fails though nothing is wrong with it: the next round plans it anew."""
+"""Reasons of failures that are not the move's own: the next round plans it anew."""
 
 
 class FailedMove(NamedTuple):
     """A PodMove that has failed for a reason of its own.
 
     Attributes:
-        pod: that was to leave.
-        uid: of the pod.
-        at: when it failed, unix seconds.
+        pod: the pod to move.
+        uid: the pod's UID.
+        at: the failure, unix seconds.
     """
 
     pod: PodName
@@ -130,12 +129,12 @@ class FailedMove(NamedTuple):
 
 
 class MovePage(NamedTuple):
-    """Some of the PodMoves of a list.
+    """A page of a list of PodMoves.
 
     Attributes:
-        open: those that have not ended.
-        failed: those that have failed, but with their group.
-        following: asks for the next page; empty if there is none.
+        open: the open PodMoves.
+        failed: the PodMoves that have failed, except for `_NOT_ITS_OWN` reasons.
+        following: the continue token of the next page; empty for the last page.
     """
 
     open: tuple[OpenMove, ...]
@@ -144,10 +143,10 @@ class MovePage(NamedTuple):
 
 
 def read_page(raw: bytes) -> MovePage:
-    """Return the PodMoves of a list that rounds of rebalancing look at.
+    """Return the PodMoves of a list for a rebalancing round.
 
     Raises:
-        InvalidInput: it is no such list.
+        InvalidInput: `raw` is not a list of PodMoves.
     """
     found = decode(MoveList, raw)
     still, failed = list[OpenMove](), list[FailedMove]()
@@ -155,7 +154,7 @@ def read_page(raw: bytes) -> MovePage:
         try:
             move = read_object(item)
         except InvalidInput:
-            continue  # Nobody carries it out.
+            continue  # An invalid PodMove is not carried out.
         status, pod = move.status, move.pod
         uid = status.uid or move.spec.uid
         if not move.is_over:
@@ -167,15 +166,15 @@ def read_page(raw: bytes) -> MovePage:
 
 
 def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
-    """Return the Reservation to be created for a move; whoever deletes the PodMove deletes it.
+    """Return the Reservation to create for a move; it is deleted with the PodMove, its owner.
 
     Args:
-        move: whose seat it is.
-        hold: what it holds.
-        pod: the pod that leaves, as the API server has it.
+        move: the move of the seat.
+        hold: the fields of the seat.
+        pod: the JSON of the pod whose constraints the seat gets.
 
     Raises:
-        InvalidInput: the pod demands what the move's target does not have.
+        InvalidInput: the pod's constraints contradict the move's target.
     """
     wanted = json.loads(hold.placement.text or "{}")
     own = placement(pod, leaves="", node="", selector={})
@@ -200,12 +199,12 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
 
 
 def _copy(hold: HoldSeat) -> list[dict[str, object]]:
-    """Return the copy of the pod, which claims the seat by its name before the pod goes."""
+    """Return the owner entry of the pod's copy, which may claim the seat before the pod goes."""
     return [{"pod": {"name": hold.copy}}] if hold.copy else []
 
 
 def _target(rule: OwnerRule) -> list[dict[str, object]]:
-    """Return whom a virtual machine migrates to, who claims the seat before the pod goes."""
+    """Return the owner entry of a virtual machine's migration target."""
     if rule.replaces == NOBODY or not migrates(rule.controller):
         return []
     made = {"matchExpressions": [{"key": TARGET_LABEL, "operator": "Exists"}]}
@@ -218,7 +217,7 @@ def _target(rule: OwnerRule) -> list[dict[str, object]]:
 
 
 def _owner(rule: OwnerRule) -> dict[str, object]:
-    """Return who may claim, as an entry of ``owners``."""
+    """Return an owner rule as an entry of ``owners``."""
     entry: dict[str, object] = {"pod": {"name": rule.pod}} if rule.pod else {}
     if rule.replaces == NOBODY:
         return entry

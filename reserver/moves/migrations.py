@@ -1,4 +1,4 @@
-"""Pods as the steps of a move are decided on them, and moves of virtual machines.
+"""Observed pods of a move, and moves of virtual machines.
 
 The replacement of a virtual machine's pod comes by a live migration before the pod goes.
 """
@@ -20,7 +20,7 @@ SEEN_LATE_S = 5.0
 
 
 def observed(pod: Pod) -> ObservedPod:
-    """Return a pod as a step is decided on it."""
+    """Return the fields of a pod that a step is decided on."""
     return ObservedPod(
         uid=pod.uid,
         name=pod.name.name,
@@ -35,7 +35,7 @@ def observed(pod: Pod) -> ObservedPod:
 
 
 def came_after(move: Move, pod: Pod) -> bool:
-    """Return whether a pod may have been made after that of a move had left."""
+    """Return whether a pod may have been created after a move's pod had left."""
     left_at = move.status.evicted_at
     return left_at is not None and pod.created >= show_moment(left_at - SEEN_LATE_S)
 
@@ -47,28 +47,28 @@ def claims_seat(claims: frozenset[str], move: Move) -> bool:
 
 
 def shown(pod: Pod) -> Replacement:
-    """Return a pod as the one that came."""
+    """Return a pod as a replacement."""
     return Replacement(pod.name.name, pod.uid, pod.node)
 
 
 def age(pod: Pod) -> tuple[str, str]:
-    """Return what puts the oldest pod first."""
+    """Return the sort key of pods, oldest first."""
     return pod.created, pod.uid
 
 
 BEFORE_IT_GOES = frozenset({MovePhase.RESERVING, MovePhase.EVICTING})
-"""The phases in which a migration may bring the replacement while the pod is still there."""
+"""The phases in which a live migration may bring the replacement before the pod goes."""
 
 
 def migrated(move: Move, others: Iterable[Pod]) -> Pod | None:
-    """Return the pod that a live migration has brought to a node since a move's turn.
+    """Return the pod that a live migration has brought since a move's turn; None without one.
 
-    One that claimed the seat counts whenever it was made; else the latest: those before it have
-    failed.
+    A pod that claimed the seat counts regardless of its age; else the latest counts: earlier
+    migrations have failed.
 
     Args:
-        move: its pod is, or was, a virtual machine's.
-        others: the machine's other pods that have not finished and that no other move counts.
+        move: the move of a virtual machine's pod.
+        others: the machine's other unfinished pods that are no other move's replacements.
     """
     began_at = show_moment(move.status.started_at or move.created_at)
     came = [pod for pod in others if pod.node and not pod.terminating and is_target(pod)]
@@ -80,7 +80,7 @@ def migrated(move: Move, others: Iterable[Pod]) -> Pod | None:
 
 
 def migrating(move: Move, seen: Observation, pod: ObservedPod | None, now: float) -> Judged:
-    """Wait for a pod to go whose replacement is there already."""
+    """Wait for the departure of a pod whose replacement has landed already."""
     came = seen.replacement
     move = with_status(move, replacement=came, target=came.node)
     if pod is None or pod.is_leaving or pod.is_finished:
@@ -93,9 +93,9 @@ def migrating(move: Move, seen: Observation, pod: ObservedPod | None, now: float
 
 
 def failed(move: Move, seen: Observation, pod: ObservedPod) -> Judged | None:
-    """Give up the seat of a migration that has failed; the next one gets another. None if none has.
+    """Release the seat of a failed live migration for the next one; None if none has failed.
 
-    Who claimed the seat is gone, or not shown yet: then the claim tells all the same.
+    The pod that claimed the seat is gone, or not shown yet: the claim alone is enough.
     """
     claimed = seen.seat is not None and seen.seat.is_claimed and not seen.seat.is_foreign
     if move.is_entering or not (claimed and migrates(pod.controller)):

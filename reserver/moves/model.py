@@ -1,4 +1,4 @@
-"""A move: a pod is to leave its node, and has a seat before it does (docs/adr/0033)."""
+"""A move: a pod leaves its node for a seat that is reserved first (docs/adr/0033)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DEFAULT_TIMEOUT_S = 600.0
 """The default timeout of a move, in seconds."""
 
 LANDING_S = DEFAULT_TIMEOUT_S
-"""The least time for the landing after the eviction, in seconds; a shorter timeout is the limit. A
-pod that is evicted late does not lose its seat at once."""
+"""Seconds for the landing after an eviction, or the timeout if shorter, so that a pod that is
+evicted late does not lose its seat at once."""
 
 _IN_DOUBT_S = 60.0
 """The longest time after its deadline during which an eviction may be uncertain, in seconds."""
@@ -24,34 +24,34 @@ MAX_TIMEOUT_S = 24 * 3600.0
 """The longest timeout of a move, in seconds."""
 
 MOST_WINDOW_WAIT_S = 35 * 24 * 3600.0
-"""How long a move may wait for its window, in seconds: windows may be a month apart."""
+"""Longest wait of a move for its window, in seconds: windows may be a month apart."""
 
 MOST_IN_A_ROW = 8
-"""The longest chain of moves of one pod; a longer one may be a circle."""
+"""The longest chain of moves of one pod; a longer one may be a cycle."""
 
 MOST_IN_GROUP = 500
 """The largest group; kubelets run at most a few hundred pods."""
 
 _SEAT_STEM = 200
-"""The characters of a move's name that its seat's name has; Kubernetes allows 253."""
+"""Characters of a move's name in its seat's name; Kubernetes allows 253."""
 
 _COPY_STEM = 54
-"""The characters of a controller's name that a copy's name has: the name of a pod is its hostname,
-which Linux bounds to 63."""
+"""Characters of a controller's name in a copy's name: a pod's name is its hostname, which Linux
+limits to 63."""
 
 
 class MoveGroup(NamedTuple):
-    """Moves of which none evicts before all hold a seat; without a name there is none.
+    """A group of moves, of which none evicts before all hold a seat; no group if the name is empty.
 
-    If one fails, so do those that have not evicted yet. If some are of pods without a node, the
-    others make room for those: they wait until that is held, and not for each other's seats.
+    If a member fails, so do the members that have not evicted yet. If some members' pods have no
+    node, the others make room for them: they wait until that room is held, and not for each other's
+    seats.
 
     Attributes:
-        name: what its members have in common: those of one namespace, or those that the
-            PodMoveGroup of this name lists.
-        size: how many they are: before there are so many, none begins. With 1 none waits for
-            others: like the moves of a plan they only fail together.
-        across: its members are those that the PodMoveGroup lists, in whichever namespaces.
+        name: the name that the members of a namespace share, or the PodMoveGroup's name.
+        size: the number of members: no member begins before all are written. With 1 none waits
+            for others: as in a plan, they only fail together.
+        across: whether a PodMoveGroup lists the members, in any namespaces.
     """
 
     name: str = ""
@@ -67,7 +67,7 @@ class GroupMember(NamedTuple):
 
     Attributes:
         move: the PodMove.
-        uid: of the pod that it moves; empty if that has yet to come, with the PodMove that this one
+        uid: the UID of its pod; empty if the pod has yet to come, by the PodMove that this one
             follows.
     """
 
@@ -76,8 +76,8 @@ class GroupMember(NamedTuple):
 
 
 Declared = Mapping[str, frozenset[GroupMember]]
-"""The members of each PodMoveGroup, by its name. Only who is trusted with all namespaces writes
-those: what a PodMove says of itself makes it no member."""
+"""The members of each PodMoveGroup, by its name. Only clients with rights in all namespaces write
+PodMoveGroups: a PodMove's own spec does not make it a member."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +85,19 @@ class MoveSpec:
     """The spec of a move.
 
     Attributes:
-        uid: tells it from another one of that name; empty for the one that is there.
-        after: the PodMove, in its namespace, that moves the pod first: it is the replacement of
-            that one which is to leave; empty if it follows none.
-        node: where its replacement is to land; empty where `placement` says it.
-        placement: where it may land, beside what the pod demands itself.
-        mode: what has to be there before the eviction.
-        timeout_s: how long it may take, in seconds (`Move.deadline`).
-        grace_period_s: what the pod gets to end, in seconds; None for its own.
-        group: the moves that evict only together with it.
-        paused: nothing new is begun for it; its deadline stays.
-        urgent: it waits for no window.
-        keep_s: how long its PodMove is kept after its end, in seconds; None for ever.
+        pod: namespace and name of the pod.
+        uid: the pod's UID; empty for any pod of that name.
+        after: the PodMove in the same namespace that this one follows: its replacement is the pod
+            to move; empty without one.
+        node: the target node; empty if `placement` decides.
+        placement: constraints on the target besides the pod's own.
+        mode: the precondition of the eviction.
+        timeout_s: the timeout, in seconds (`Move.deadline`).
+        grace_period_s: the pod's grace period, in seconds; None for its own.
+        group: its group.
+        paused: no new step begins; the deadline stays.
+        urgent: whether it ignores move windows.
+        keep_s: seconds that its PodMove stays after its end; None for ever.
     """
 
     pod: PodName
@@ -114,7 +115,7 @@ class MoveSpec:
 
 
 class Replacement(NamedTuple):
-    """The pod that came after the one that left; without a UID there is none yet."""
+    """The pod that replaced the moved pod; none yet if the UID is empty."""
 
     name: str = ""
     uid: str = ""
@@ -128,32 +129,32 @@ NOBODY = Replacement()
 class MoveStatus:
     """The status of a move.
 
-    All but `retry_at` is written before anything that follows from it is done.
+    All fields but `retry_at` and `attempts` are written before effects that follow are executed.
 
     Attributes:
-        phase: how far it is.
-        reason: why it is there; None before anybody has looked.
-        message: the same in a sentence.
-        uid: of the pod that leaves; empty before it was found.
-        pod: its name, if it has come with the move that this one follows; else empty.
-        found_at: when it had come, unix seconds; else None.
-        opens_at: when its window opens that it waits for, unix seconds; None if it waits for none.
-        opened_at: when its window had opened that it waited for, unix seconds; else None.
-        controller: what will replace the pod.
-        source: the node that the pod leaves; empty if it had none when the move had its turn.
-        target: the node of the seat, or where the replacement has landed.
-        seat: the name of the Reservation that is the seat; empty if it has none.
-        replacement: the pod that has come after it, or the copy that is to.
-        fallback: why its pod cannot surge, so that it is evicted; empty if it can.
+        phase: the phase.
+        reason: the reason of the phase; None before the first step.
+        message: the reason in a sentence.
+        uid: the UID of the pod to move; empty before the pod was found.
+        pod: the pod's name, if the preceding move brought it; else empty.
+        found_at: when the preceding move had brought it, unix seconds; else None.
+        opens_at: the opening of the window that it waits for, unix seconds; else None.
+        opened_at: when that window had opened, unix seconds; else None.
+        controller: the controller that replaces the pod.
+        source: the pod's node; empty if it had none at the move's turn.
+        target: the node of the seat, or of the landed replacement.
+        seat: the name of the Reservation that is the seat; empty without one.
+        replacement: the pod that has replaced the moved pod, or the copy that will.
+        fallback: why the pod cannot surge, so that it is evicted; empty if not so.
         fell_back_at: when that was found, unix seconds; else None.
-        surged_at: when it was its turn to start a copy, unix seconds; None before.
+        surged_at: the turn to start a copy, unix seconds; None before.
         handed_at: when the copy was ready to be handed over, unix seconds; None before.
-        started_at: when it had its turn, unix seconds; None before.
-        evicted_at: when the pod was seen to leave, unix seconds; None before.
-        finished_at: when it ended, unix seconds; None before.
-        retry_at: before this nothing is sent again that was refused, unix seconds. Not written:
-            after a restart it is tried at once.
-        attempts: how often in a row it was refused. Not written.
+        started_at: the turn of the move, unix seconds; None before.
+        evicted_at: when the pod's deletion was observed, unix seconds; None before.
+        finished_at: the end, unix seconds; None before.
+        retry_at: earliest retry of a refused request, unix seconds. Not written: after a restart
+            the retry is immediate.
+        attempts: the number of refusals in a row. Not written.
     """
 
     phase: MovePhase = MovePhase.PENDING
@@ -182,14 +183,14 @@ class MoveStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A move: a PodMove and what became of it.
+    """A move: the spec and the status of a PodMove.
 
     Attributes:
         name: namespace and name of the PodMove; its pod is in the same namespace.
-        uid: tells the PodMove from another one of that name.
-        created_at: when it was created, unix seconds.
-        spec: what is wanted.
-        status: what became of it.
+        uid: the PodMove's UID.
+        created_at: the creation, unix seconds.
+        spec: the spec.
+        status: the status.
     """
 
     name: PodName
@@ -200,11 +201,11 @@ class Move:
 
     @property
     def deadline(self) -> float:
-        """When it ends whatever happens, unix seconds.
+        """The time at which it ends at the latest, unix seconds.
 
-        One that follows another has its time once its pod has come, which it awaits for as long as
-        a move may take. So has one once its window opens. Once its pod has left, or is to be
-        removed because its copy is ready, there is time to land.
+        The timeout starts when the window has opened or, for a move that follows another, when its
+        pod has come; the wait for the pod is limited to the longest timeout. After the eviction, or
+        once a copy is ready, there are at least `_landing_s` seconds to land.
         """
         if self.status.opens_at is not None:
             return self.created_at + MOST_WINDOW_WAIT_S
@@ -215,14 +216,14 @@ class Move:
 
     @property
     def seat_until(self) -> float:
-        """When its seat ends even if nobody releases it, unix seconds: not before the deadline."""
+        """The expiry of its seat, unix seconds: not before the deadline."""
         return self._due + self._landing_s + _IN_DOUBT_S
 
     @property
     def order(self) -> tuple[float, str, str]:
-        """What puts moves in the order of their plan, in whichever namespaces they are.
+        """The sort key of moves in the order of their plan, over all namespaces.
 
-        The API server tells seconds only: the moves of one plan are named in its order.
+        creationTimestamp has seconds only, so the names of a plan's moves are in its order.
         """
         return self.created_at, self.name.name, self.name.namespace
 
@@ -238,12 +239,12 @@ class Move:
 
     @property
     def awaits_first(self) -> bool:
-        """Whether its pod has yet to come, with the move that it follows."""
+        """Whether its pod has yet to come, by the move that it follows."""
         return bool(self.spec.after) and not self.status.pod
 
     @property
     def pod(self) -> PodName:
-        """The pod that is to leave; while that has yet to come, the one that it comes after."""
+        """The pod to move; before it has come, the pod of the preceding move."""
         name = self.status.pod
         return PodName(self.name.namespace, name) if name else self.spec.pod
 
@@ -254,38 +255,38 @@ class Move:
 
     @property
     def gives_way(self) -> bool:
-        """Whether an urgent move of its pod takes its place: it may stand still for weeks."""
+        """Whether an urgent move of the same pod takes its place, as it may wait for weeks."""
         if self.spec.urgent or self.status.phase is not MovePhase.PENDING:
             return False
         return self.spec.paused or self.status.reason is MoveReason.WAITS_FOR_WINDOW
 
     @property
     def is_planned(self) -> bool:
-        """Whether it is part of a plan, which says which pod goes where before it has its turn."""
+        """Whether it is part of a plan, which fixes its pod and its node."""
         is_exact = self.spec.uid or self.spec.after
         return bool(is_exact and self.spec.node) and self.spec.group != ALONE
 
     @property
     def is_entering(self) -> bool:
-        """Whether its pod had no node when it had its turn: it leaves none, and is not evicted."""
+        """Whether its pod had no node at the move's turn, so that it is not evicted."""
         return bool(self.status.uid) and not self.status.source
 
     @property
     def is_surging(self) -> bool:
-        """Whether a copy of its pod is to be ready before that is removed."""
+        """Whether a copy of its pod has to be ready before the pod is removed."""
         return self.spec.mode is MoveMode.SURGE_FIRST and not self.status.fallback
 
     @property
     def may_have_copy(self) -> bool:
-        """Whether a copy of its pod may be there."""
+        """Whether a copy of its pod may exist."""
         return self.status.phase in SURGE_PHASES and self.status.surged_at is not None
 
     @property
     def copy_name(self) -> str:
-        """The name of the copy of its pod, the same whenever it is asked for."""
+        """The constant name of its pod's copy."""
         return f"{self.status.controller.name[:_COPY_STEM].rstrip('-.')}-{self.uid[:8]}"
 
     @property
     def seat_name(self) -> str:
-        """The name of its seat, the same whenever it is asked for."""
+        """The constant name of its seat."""
         return f"{self.name.name[:_SEAT_STEM].rstrip('-.')}-{self.uid[:8]}"

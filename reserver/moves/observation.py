@@ -19,17 +19,17 @@ from reserver.moves.phases import MovePhase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPod:
-    """The pod that is to leave.
+    """The pod to move.
 
     Attributes:
-        uid: tells it from another one of its name.
-        node: where it is; empty while it is pending.
-        controller: what will replace it.
-        requests: what it requests: millicores of cpu, base units of all else.
-        volume_claims: the names of the PersistentVolumeClaims that outlive it.
+        uid: its UID.
+        node: its node; empty while pending.
+        controller: the controller that replaces it.
+        requests: its requests, in millicores of cpu and base units of all others.
+        volume_claims: the names of its PersistentVolumeClaims that are not ephemeral.
         is_leaving: it has a deletionTimestamp.
         is_finished: it has succeeded or failed.
-        is_mirror: its kubelet runs it from a file.
+        is_mirror: it is a mirror pod.
     """
 
     uid: str
@@ -47,10 +47,10 @@ class ObservedMove(NamedTuple):
     """The move that another one follows.
 
     Attributes:
-        phase: how far it is.
-        reason: why it is there.
-        came: the pod that it has brought to its node; nobody before that.
-        problem: why it never brings the one that is awaited; empty if it may.
+        phase: its phase.
+        reason: the reason of its phase.
+        came: the pod that it has brought to its node; `NOBODY` before.
+        problem: why it never brings the awaited pod; empty if it may.
     """
 
     phase: MovePhase
@@ -64,17 +64,15 @@ class ObservedSeat:
     """The Reservation that is the seat, as the store and the ledger show it.
 
     Attributes:
-        is_foreign: the Reservation of that name belongs to something else than this move.
-        node: where it is; empty while it has no place.
-        is_backed: it holds, its node has the room, and that is acknowledged.
-        is_claimed: the replacement has claimed it, and is being bound.
-        obstacle: why it has no place, or no other one, or is not backed, for people; may be empty.
-        closed: why its node does not take the pod now, but may later, or another one instead;
-            empty if it does.
-        impossible: why it will never be had: its node is gone, or has a taint that the pod does
-            not tolerate; empty if it may.
-        refused: why the quota of its namespace would not let it hold if it were alone; empty if it
-            would.
+        is_foreign: the Reservation of that name does not belong to this move.
+        node: its node; empty without a place.
+        is_backed: it holds, its node has the room, and its place is written.
+        is_claimed: its slot is claimed.
+        obstacle: why it has no place, no other place or is not backed, in words; may be empty.
+        closed: why its node refuses the pod for now, so that it waits or moves; empty if not so.
+        impossible: why it will never be usable, such as a missing node or an untolerated taint;
+            empty if it may be.
+        refused: why its namespace's quotas would refuse it even alone; empty if not so.
     """
 
     is_foreign: bool = False
@@ -88,28 +86,29 @@ class ObservedSeat:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the pod that it is for could land on it now."""
+        """Whether its pod could land on it now."""
         return self.is_backed and not (self.closed or self.impossible)
 
     @property
     def problem(self) -> str:
-        """Why that pod could not, for people; empty if it could."""
+        """Why its pod could not land on it now, in words; empty if it could."""
         return "; ".join(filter(None, (self.impossible or self.closed, self.obstacle)))
 
 
 class ObservedCopy(NamedTuple):
-    """The copy of the pod, as the API server has it.
+    """The copy of the pod, as read from the API server.
 
     Attributes:
         uid: its UID.
-        revision: its resourceVersion: it is handed over only as it was seen.
-        node: where it is; empty while it has no node.
-        claims: identities of the reservations whose slots its binding took.
+        name: its name.
+        revision: its resourceVersion, the precondition of the handover.
+        node: its node; empty while pending.
+        claims: the identities of the reservations that its binding claimed.
         is_foreign: the pod of that name is not the copy of this move.
-        is_ready: it has been ready for as long as its ReplicaSet asks for.
+        is_ready: it has been ready for the ReplicaSet's `minReadySeconds`.
         is_leaving: it is being deleted, or has finished.
         is_handed_over: its ReplicaSet is its controller.
-        said: why it is not ready, for people; may be empty.
+        said: why it is not ready, in words; may be empty.
     """
 
     name: str
@@ -125,12 +124,12 @@ class ObservedCopy(NamedTuple):
 
 
 class ObservedOriginal(NamedTuple):
-    """The pod that its ReplicaSet is to remove, as the API server has it.
+    """The pod that the ReplicaSet has to remove, as read from the API server.
 
     Attributes:
         revision: its resourceVersion.
-        cost: its ``controller.kubernetes.io/pod-deletion-cost``; empty if it has none.
-        is_marked: this move has made that the lowest.
+        cost: its ``controller.kubernetes.io/pod-deletion-cost``; may be empty.
+        is_marked: this move has given it the lowest cost.
         is_ready: it is ready.
     """
 
@@ -145,16 +144,16 @@ NOT_SEEN = ObservedOriginal()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedSurge:
-    """The workload of a pod that is to surge, read from the API server for this step.
+    """The workload of a surging pod, read from the API server for this step.
 
     Attributes:
-        unfit: why the pod cannot surge, for people; empty if it can.
-        is_wanted: its ReplicaSet wants pods.
-        others: why its ReplicaSet might remove another pod, for people; empty if none.
-        copy: what is there by the name of the copy; None if nothing is.
-        leaving: the pod, while it is there.
-        template: of the pods, as the ReplicaSet makes them.
-        withheld: the labels of those that the copy gets when it is handed over.
+        unfit: why the pod cannot surge, in words; empty if it can.
+        is_wanted: its ReplicaSet exists and wants pods.
+        others: why its ReplicaSet might remove another pod, in words; empty if it would not.
+        copy: the pod of the copy's name; None without one.
+        leaving: the pod to move, while it exists.
+        template: the pod template of the ReplicaSet.
+        withheld: the labels that the copy gets only when it is handed over.
         owner: the ReplicaSet, as an entry of ``ownerReferences``.
     """
 
@@ -172,15 +171,15 @@ class MoveTurn(NamedTuple):
     """The turn that arbitration gives a move (`arbitration.arbitrate`).
 
     Attributes:
-        may_begin: it may take its seat; without one, it may evict.
-        may_evict: all of its group hold their seats, and there is room for one more eviction.
-        why: what it waits for, for people; empty if it waits for nothing.
-        is_blocked: a PodDisruptionBudget is what it waits for.
-        waits_for_group: members of its group are what it waits for.
-        opens_at: when the window opens that it waits for, unix seconds; 0 if it waits for none, or
-            nobody can tell.
-        closes_at: until when all this is so, unix seconds.
-        waits_for_window: a window is what it waits for.
+        may_begin: it may begin: take its seat or, without one, evict.
+        may_evict: all members of its group hold their seats, and limits allow one more eviction.
+        why: what it waits for, in words; may be empty.
+        is_blocked: it waits for a PodDisruptionBudget, or for moves that have begun.
+        waits_for_group: it waits for members of its group.
+        opens_at: the opening of the window that it waits for, unix seconds; 0 without one, or if
+            unknown.
+        closes_at: the end of this turn, unix seconds.
+        waits_for_window: it waits for a window.
     """
 
     may_begin: bool = True
@@ -203,26 +202,26 @@ class EffectAnswer(Enum):
     """The eviction was accepted."""
 
     BLOCKED = auto()
-    """Budgets do not allow it now (429)."""
+    """A PodDisruptionBudget does not allow the eviction now (429)."""
 
     UNSURE = auto()
-    """No answer, or one that says nothing of the request: it may have been carried out."""
+    """No answer, or an ambiguous one: the request may have been executed."""
 
     EVICTION_REFUSED = auto()
-    """It will never be allowed: forbidden, or by two budgets, or by a webhook."""
+    """The eviction is refused: it is forbidden, has two budgets, or by a webhook."""
 
     SEAT_REFUSED = auto()
-    """The seat will never be accepted: forbidden, or by a webhook."""
+    """The seat is refused: forbidden, or by a webhook."""
 
     COPY_REFUSED = auto()
-    """The copy will never be accepted: by a quota, a policy, a webhook, or forbidden."""
+    """The copy is refused: forbidden, or by a quota, a policy or a webhook."""
 
     HANDOVER_REFUSED = auto()
-    """The copy may not be handed over: likewise."""
+    """The handover of the copy is refused, for the same reasons."""
 
 
 class EffectResult(NamedTuple):
-    """The API server's answer to the effect of the step before; None where a watch will show it."""
+    """The API server's answer to an effect; None if a watch will show the result."""
 
     answer: EffectAnswer | None = None
     said: str = ""
@@ -233,32 +232,29 @@ class Observation:
     """The observation that a step is decided on. No part is older than the move's own status.
 
     Attributes:
-        pod: the pod of the move's name, None if there is none. Once `Status.uid` is known, one of
-            another UID is not the pod; it may be the replacement.
-        first: the move that this one follows, while its pod has yet to come; None if there is none.
-        seat: the Reservation of the seat's name, None if there is none.
-        replacement: the pod that came after the one that left, as far as it is bound: the one that
-            claimed the seat, or else one that nobody's seat accounts for.
-        heir: a pod that came in place of the one that left and waits for a node; None if none does.
-        has_strayed: the replacement is not where the move wants it.
-        has_claimed: the replacement claimed the seat of this move, or the pod itself did, which
-            had no node.
-        is_replaced: whether a replacement is to be awaited: False once the controller is gone, or
-            wants no more pods than it has.
-        failure: why its controller could not make one, for people; empty if it could.
-        surge: what its copy and its ReplicaSet are; None where they do not matter.
-        waiting: UIDs of unbound pods that the seat's owner rule would match: they were there before
-            the eviction, so that they may not claim.
-        turn: what arbitration allows.
-        rival: the move that has the same pod, for people: an older one that has not ended, or one
-            that does not wait where this one does; empty if there is none.
-        failed_member: which member of its group failed, for people; empty if none has.
-        is_needless: the pods that its group made room for wait for it no more.
-        confined: why no node that the pod may go to can use its volumes; empty if one can.
-        outdated: what the plan that it is part of did not suppose, now that it could begin; empty
-            if nothing.
-        answer: to the effect of the step before; None if nothing is new.
-        said: what the answer said.
+        pod: the pod of the move's pod name; None without one. If its UID is not the status's, it
+            may be the replacement.
+        first: the move that this one follows, while its pod has yet to come; None without one.
+        seat: the Reservation of the seat's name; None without one.
+        replacement: the bound pod that replaced the moved pod: the one that claimed the seat, or
+            else one without claims that is no other move's replacement.
+        heir: an unbound pod that came in place of the moved pod; None without one.
+        has_strayed: the replacement is not on a target of the move.
+        has_claimed: the replacement, or an entering pod, has claimed the seat.
+        is_replaced: a replacement is expected: False once the controller is gone, or wants no more
+            pods than it has.
+        failure: why the controller could not create a pod, in words; may be empty.
+        surge: the copy and the ReplicaSet; None if they do not matter.
+        waiting: the UIDs of unbound pods that the seat's owner rule would match: they existed
+            before the eviction, so that they may not claim.
+        turn: the turn from arbitration.
+        rival: another move of the same pod that goes first, in words; empty without one.
+        failed_member: the failed member of its group, in words; empty without one.
+        is_needless: the pods for which its group makes room need it no more.
+        confined: why no allowed node can use the pod's volumes; empty if one can.
+        outdated: what has changed since its plan, once it could begin; empty if nothing.
+        answer: the answer to the last step's effect; None without a new one.
+        said: the text of the answer.
     """
 
     pod: ObservedPod | None = None

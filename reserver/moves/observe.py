@@ -1,4 +1,4 @@
-"""Observes a move: its pod, its seat and its replacement, as they are now."""
+"""Observes the pod, the seat and the replacement of a move."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
 
 CLAIM_PATIENCE_S = 5.0
-"""The time in which a missing seat may turn out to be claimed, in seconds. A view that lags more
-decides nothing (`readiness`)."""
+"""Seconds in which a missing seat may turn out to be claimed. Views that lag more decide nothing
+(`readiness`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Observer:
     Attributes:
         state: capacity, pods and the ledger.
         workloads: the pods of each controller.
-        went_at: when the seat of a move that lands was first missed, unix seconds; by its UID.
+        went_at: when the seat of a landing move was first missed, unix seconds, by the move's UID.
     """
 
     state: State
@@ -76,9 +76,9 @@ class Observer:
         """Return the observation that a step of a move is decided on.
 
         Args:
-            wanted: how many pods the controller wants; None where nobody can tell.
+            wanted: the controller's desired pods; None if unknown, or not needed.
             now: unix seconds.
-            surge: the workload of a pod that surges; None where it does not matter.
+            surge: the workload of a surging pod; None if it does not matter.
         """
         is_replaced = self._is_replaced(move, wanted)
         came, has_claimed = self._came(move, surge, is_replaced=is_replaced)
@@ -110,13 +110,13 @@ class Observer:
     def _came(
         self, move: Move, surge: ObservedSurge | None, *, is_replaced: bool
     ) -> tuple[Replacement, bool]:
-        """Return the pod that came in the place of a move's, and whether the seat is claimed."""
+        """Return the replacement of a move's pod, and whether it has claimed the seat."""
         if surge is not None and (copy := surge.copy) is not None:
             return Replacement(copy.name, copy.uid, copy.node), claims_seat(copy.claims, move)
         if move.status.phase is MovePhase.LANDING:
             came, has_claimed = self._replacement(move, move.status.evicted_at or 0.0)
             if not (came.uid or is_replaced or move.status.seat):
-                # Who was away saw the pod leave late: it may have been replaced long before.
+                # After an outage the departure was observed late: search replacements from before.
                 came, _ = self._replacement(move, move.status.started_at or 0.0)
             return came, has_claimed
         if move.is_entering and (pod := self.state.pods.get(move.pod)) is not None:
@@ -124,14 +124,14 @@ class Observer:
         return self._migrated(move) if move.status.phase in BEFORE_IT_GOES else (NOBODY, False)
 
     def _with_volumes(self, surge: ObservedSurge, move: Move) -> ObservedSurge:
-        """Return a workload whose pod cannot surge, if a copy could not use its volumes."""
+        """Return a surge, marked unfit if a copy could not use the pod's volumes."""
         pod = self.state.pods.get(move.pod)
         if surge.unfit or pod is None:
             return surge
         return replace(surge, unfit=exclusive_volume(pod, self.state.snapshot))
 
     def is_awaited(self, move: Move) -> bool:
-        """Return whether it takes its controller to tell if a replacement will come."""
+        """Return whether only the controller can show if a replacement will come."""
         has_left = self._pod(move) is None
         return move.status.phase is MovePhase.LANDING and has_left and not any(self._waiting(move))
 
@@ -140,9 +140,9 @@ class Observer:
         return None if pod is None else observed(pod)
 
     def _seat_that_went(self, move: Move, now: float) -> ObservedSeat | None:
-        """Return a seat that went a moment ago: it may have been claimed.
+        """Return a placeholder for a seat that disappeared a moment ago, as it may be claimed.
 
-        The pods' watch shows which pod claimed it, and may be behind the watch of Reservations.
+        The watch of pods shows the claiming pod, and may be behind the watch of Reservations.
         """
         if move.status.phase is not MovePhase.LANDING or not move.status.seat:
             self.went_at.pop(move.uid, None)
@@ -169,7 +169,7 @@ class Observer:
         status = ShortNodes.of(self.state.snapshot).status(written, ledger)
         placed = replace(written, placed=ledger.placed(written))
         shut, impossible = self._closed(move, placed)
-        # A seat that is kept while no other place is found says why there is none.
+        # A backed seat on a closed node shows the obstacle to another place.
         kept = "" if status.is_backed and shut else status.message
         return ObservedSeat(
             node=nodes_of(placed.parts),
@@ -182,11 +182,11 @@ class Observer:
         )
 
     def _closed(self, move: Move, seat: Reservation) -> tuple[str, str]:
-        """Return why the node of a seat does not take the pod now, and why it never will.
+        """Return why the node of a seat refuses the pod for now, and why it does for good.
 
-        A move that names its node waits for what passes by itself, such as a cordon; one that does
-        not, and one whose pod has left, has its seat placed elsewhere. Nothing is judged by a
-        cordon that was lifted a moment ago.
+        A move that names its node waits for reasons that pass, such as a cordon; the seat of any
+        other move, or of an evicted pod, is placed elsewhere. A node that was uncordoned a moment
+        ago does not count as closed.
         """
         is_landing = move.status.phase is MovePhase.LANDING
         named = "" if is_landing else move.spec.node
@@ -200,7 +200,7 @@ class Observer:
         return ("", why) if named and not passes else (why, "")
 
     def is_closed(self, move: Move) -> bool:
-        """Return whether the node of a move's seat does not take the pod now."""
+        """Return whether the node of a move's seat refuses the pod."""
         seat = self.state.ledger.get(Ref.of_object(move.name.namespace, move.status.seat))
         return seat is not None and any(self._closed(move, seat))
 
@@ -210,7 +210,7 @@ class Observer:
         return row is not None and bool(too_many(seat, self.state, [node])[row])
 
     def workload(self, move: Move) -> Workload | None:
-        """Return what makes a move's pod again; None if nothing does."""
+        """Return the controller of a move's pod; None without one."""
         controller = move.status.controller
         if controller == NO_CONTROLLER:
             pod = self.state.pods.get(move.pod)
@@ -218,7 +218,7 @@ class Observer:
         return None if controller == NO_CONTROLLER else Workload(move.name.namespace, controller)
 
     def _others(self, move: Move) -> Iterator[Pod]:
-        """Yield the other pods of the controller that may come in the pod's place."""
+        """Yield the controller's other pods that may replace a move's pod."""
         workload = self.workload(move)
         if workload is None:
             return
@@ -230,13 +230,13 @@ class Observer:
                 yield pod
 
     def _waiting(self, move: Move) -> Iterator[Pod]:
-        """Yield those that have no node, as far as the watch shows."""
+        """Yield the unbound ones of `_others`."""
         return (pod for pod in self._others(move) if not pod.node and not pod.terminating)
 
     def _replacement(self, move: Move, since: float) -> tuple[Replacement, bool]:
-        """Return the pod that came, as far as it is bound, and whether it claimed the seat.
+        """Return the bound replacement, and whether it has claimed the seat.
 
-        Without a seat it came after `since`, unix seconds.
+        Without a seat only pods from after `since` (unix seconds) count.
         """
         came = [pod for pod in self._others(move) if pod.node]
         for pod in came:
@@ -244,7 +244,7 @@ class Observer:
                 return shown(pod), True
         if (there := self._migrated(move))[0].uid:
             return there
-        # Who takes a seat says so. Without that only a pod of a later second surely came after.
+        # Without a seat no claim proves a replacement: only a surely later pod counts.
         late_s = -1.0 if move.status.seat else SEEN_LATE_S
         left_at = show_moment(since - late_s)
         free = [
@@ -259,7 +259,7 @@ class Observer:
         return (shown(min(free, key=age)), False) if free else (NOBODY, False)
 
     def _migrated(self, move: Move) -> tuple[Replacement, bool]:
-        """Return the pod that a live migration has brought, and whether it claimed the seat."""
+        """Return the pod of a live migration, and whether it has claimed the seat."""
         workload = self.workload(move)
         if workload is None or not migrates(workload.controller):
             return NOBODY, False
@@ -268,18 +268,18 @@ class Observer:
         return (shown(there), claims_seat(there.claims, move)) if there else (NOBODY, False)
 
     def _were_there(self, move: Move) -> frozenset[str]:
-        """Return the pods that waited already when the seat was written."""
+        """Return the UIDs of pods that waited already when the seat was written."""
         ref = Ref.of_object(move.name.namespace, move.status.seat)
         seat = self.state.ledger.get(ref) if move.status.seat else None
         return seat.rules[0].replaces.existing if seat and seat.rules else frozenset()
 
     def _is_replaced(self, move: Move, wanted: WantedPods | None) -> bool:
-        """Return whether a replacement is to be awaited."""
+        """Return whether a replacement is expected."""
         if self.workload(move) is None:
             return False
         if wanted is None or wanted.replicas is None or any(self._waiting(move)):
             return True
         workload = self.workload(move)
-        assert workload is not None  # noqa: S101 - asked above
+        assert workload is not None  # noqa: S101 - checked above
         there = [pod for pod in self.workloads.pods(workload) if not pod.terminating]
         return wanted.replicas > sum(pod.uid != move.status.uid for pod in there)

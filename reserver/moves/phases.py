@@ -1,4 +1,4 @@
-"""The modes and phases of a move, and the reasons why it is in its phase."""
+"""The modes, phases and reasons of moves."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ class MoveMode(StrEnum):
     """The precondition of an eviction."""
 
     RESERVE_FIRST = "ReserveFirst"
-    """A seat that is held, on a node that has the room."""
+    """A held seat on a node that has the room."""
 
     SURGE_FIRST = "SurgeFirst"
-    """A copy of the pod that is ready on the seat, and is then its replacement (docs/adr/0085)."""
+    """A ready copy of the pod on the seat, which becomes its replacement (docs/adr/0085)."""
 
     EVICT_ONLY = "EvictOnly"
-    """Nothing: the replacement lands wherever kube-scheduler finds room."""
+    """None: the replacement lands wherever kube-scheduler finds room."""
 
 
 class MovePhase(StrEnum):
     """The phase of a move."""
 
     PENDING = "Pending"
-    """It waits for its turn."""
+    """The move waits for its turn."""
 
     RESERVING = "Reserving"
-    """Its seat is being written, placed and backed."""
+    """The seat is being written, placed and backed."""
 
     EVICTING = "Evicting"
-    """The pod is to be evicted as soon as budgets, its group and its turn allow."""
+    """The pod will be evicted once budgets, the group and the turn allow."""
 
     SURGING = "Surging"
-    """A copy of the pod is started on the seat, and is to be ready."""
+    """A copy of the pod is started on the seat, and has to become ready."""
 
     HANDING_OVER = "HandingOver"
-    """The ReplicaSet is given the copy, and removes the pod."""
+    """The ReplicaSet gets the copy, and removes the pod."""
 
     LANDING = "Landing"
     """The pod leaves; its replacement is on its way to the seat."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
-    """It could not be done."""
+    """The move was not possible."""
 
     ABORTED = "Aborted"
-    """It was no longer to be done, and nothing was evicted for it."""
+    """The move was no longer needed, and nothing was evicted."""
 
 
 SURGE_PHASES = frozenset({MovePhase.SURGING, MovePhase.HANDING_OVER})
-"""The phases in which there may be a copy of the pod."""
+"""The phases in which a copy of the pod may exist."""
 
 ENDED = frozenset({MovePhase.SUCCEEDED, MovePhase.FAILED, MovePhase.ABORTED})
 
 
 class MoveReason(StrEnum):
-    """Why a move is in its phase: one word for machines."""
+    """The reason of a move's phase, as one word for machines."""
 
-    # It waits.
+    # The move waits.
     WAITS_FOR_TURN = "WaitsForTurn"
     PAUSED = "Paused"
     WAITS_FOR_WINDOW = "WaitsForWindow"
@@ -73,11 +73,11 @@ class MoveReason(StrEnum):
     WAITS_FOR_COPY = "WaitsForCopy"
     WAITS_FOR_OTHERS = "WaitsForOthers"
     WAITS_FOR_REMOVAL = "WaitsForRemoval"
-    # It succeeded.
+    # The move succeeded.
     LANDED = "Landed"
     LANDED_ELSEWHERE = "LandedElsewhere"
     NOT_REPLACED = "NotReplaced"
-    # It failed.
+    # The move failed.
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     NO_CONTROLLER = "NoController"
     NOT_MOVABLE = "NotMovable"
@@ -90,7 +90,7 @@ class MoveReason(StrEnum):
     HANDOVER_REFUSED = "HandoverRefused"
     GROUP_FAILED = "GroupFailed"
     PLAN_OUTDATED = "PlanOutdated"
-    # It was aborted.
+    # The move was aborted.
     POD_GONE = "PodGone"
     POD_FINISHED = "PodFinished"
     MOVED_ALREADY = "MovedAlready"

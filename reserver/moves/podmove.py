@@ -33,16 +33,16 @@ COLLECTION = f"/apis/{API_VERSION}/podmoves"
 """The path of all PodMoves of a cluster."""
 
 MOST_BYTES = 8_192
-"""Bound on a spec; all that the schema allows takes less."""
+"""Most bytes of a spec; each spec that the schema allows is shorter."""
 
 MOST_GRACE_S = 24 * 3600
-"""How long a pod that moves may take to end, in seconds."""
+"""Longest grace period of a moved pod, in seconds."""
 
 MOST_KEPT_S = 30 * 24 * 3600
-"""How long a PodMove may be kept after its end, in seconds."""
+"""Longest time for which a PodMove is kept after its end, in seconds."""
 
 MOST_LABELS = 16
-"""How many labels ``to.nodeSelector`` may ask for."""
+"""Most labels in ``to.nodeSelector``."""
 
 _MOST_GROUP_NAME = 253
 _MOST_UID = 64
@@ -51,11 +51,11 @@ _MOST_UID = 64
 class _Strict(
     msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Base of what people write; refuses unknown fields."""
+    """Base of written structs; refuses unknown fields."""
 
 
 class MovedPodObject(_Strict, frozen=True):
-    """``pod`` as it is written."""
+    """``spec.pod``."""
 
     name: str
     uid: str = ""
@@ -63,20 +63,20 @@ class MovedPodObject(_Strict, frozen=True):
 
 
 class TargetObject(_Strict, frozen=True):
-    """``to`` as it is written."""
+    """``spec.to``."""
 
     node: str = ""
     node_selector: dict[str, str] = {}
 
 
 class DeleteOptionsObject(_Strict, frozen=True):
-    """``deleteOptions`` as they are written."""
+    """``spec.deleteOptions``."""
 
     grace_period_seconds: Annotated[int, msgspec.Meta(ge=0, le=MOST_GRACE_S)] | None = None
 
 
 class MoveGroupObject(_Strict, frozen=True):
-    """``group`` as it is written."""
+    """``spec.group``."""
 
     name: str
     size: Annotated[int, msgspec.Meta(ge=1, le=MOST_IN_GROUP)]
@@ -84,7 +84,7 @@ class MoveGroupObject(_Strict, frozen=True):
 
 
 class SpecObject(_Strict, frozen=True):
-    """The spec as it is written."""
+    """The spec of a PodMove."""
 
     pod: MovedPodObject
     to: TargetObject | None = None
@@ -134,16 +134,16 @@ def owner(name: str, uid: str) -> dict[str, object]:
 
 
 def manifest(spec: SpecObject, metadata: Mapping[str, object]) -> dict[str, Any]:
-    """Return a PodMove as it is written."""
+    """Return the manifest of a PodMove."""
     written = msgspec.to_builtins(spec)
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": written}
 
 
 def read_object(item: MoveObject) -> Move:
-    """Return the move that a PodMove asks for, and how far it is.
+    """Return the move of a PodMove, with its status.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path.
+        InvalidInput: a field is invalid; the error carries its path.
     """
     with under("spec"):
         if len(item.spec) > MOST_BYTES:
@@ -160,10 +160,10 @@ def read_object(item: MoveObject) -> Move:
 
 
 def read_spec(said: SpecObject, namespace: str) -> MoveSpec:
-    """Return what is wanted of a move.
+    """Return the spec of a move.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path in the spec.
+        InvalidInput: a field is invalid; the error carries its path in the spec.
     """
     to = said.to or TargetObject()
     options = said.delete_options or DeleteOptionsObject()
@@ -192,7 +192,7 @@ def read_spec(said: SpecObject, namespace: str) -> MoveSpec:
 
 
 def _placement(to: TargetObject, namespace: str) -> Placement:
-    """Return where the pod may go, unless a node is named."""
+    """Return the constraints on the target, unless a node is named."""
     if to.node:
         names.check_subdomain(to.node, "to.node", "a node's name")
         if to.node_selector:

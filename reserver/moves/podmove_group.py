@@ -18,11 +18,11 @@ KIND = "PodMoveGroup"
 COLLECTION = f"/apis/{API_VERSION}/podmovegroups"
 
 MOST_BYTES = 524_288
-"""Bound on a spec; all that the schema allows takes less."""
+"""Most bytes of a spec; each spec that the schema allows is shorter."""
 
 
 class MemberObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A member as it is written."""
+    """An entry of ``spec.members``."""
 
     namespace: str
     name: str
@@ -45,14 +45,14 @@ class PodMoveGroupObject(msgspec.Struct, frozen=True):
 
     @property
     def created_at(self) -> float:
-        """When it was created, unix seconds."""
+        """The creation, unix seconds."""
         return parse_moment(self.metadata.creation_timestamp)
 
     def members(self) -> frozenset[GroupMember]:
         """Return the members.
 
         Raises:
-            InvalidInput: it cannot be read.
+            InvalidInput: the spec is invalid.
         """
         with under("spec"):
             if len(self.spec) > MOST_BYTES:
@@ -66,7 +66,7 @@ class PodMoveGroupObject(msgspec.Struct, frozen=True):
 
 
 def manifest(name: str, members: Iterable[GroupMember]) -> dict[str, Any]:
-    """Return a PodMoveGroup as it is written, before its members are."""
+    """Return the manifest of a PodMoveGroup, to be written before its members."""
     said = [MemberObject(*each.move, each.uid) for each in members]
     spec = {"members": msgspec.to_builtins(said)}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec}

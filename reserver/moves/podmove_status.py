@@ -15,7 +15,7 @@ from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason
 
 INVALID = "InvalidSpec"
-"""The reason of a PodMove that cannot be read."""
+"""The reason of an invalid PodMove."""
 
 
 class ControllerObject(msgspec.Struct):
@@ -34,7 +34,7 @@ class ReplacementObject(msgspec.Struct):
 
 
 class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
-    """The whole status subresource, as Reserver writes it; what is None is taken away."""
+    """The whole status subresource, as Reserver writes it; None removes a field."""
 
     phase: MovePhase
     reason: str = ""
@@ -61,15 +61,15 @@ class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
 
 
 def read_status(raw: msgspec.Raw) -> MoveStatus:
-    """Return how far a PodMove is, by its status.
+    """Return the status of a PodMove.
 
     Raises:
-        InvalidInput: the status is not one that Reserver writes; the error carries the path.
+        InvalidInput: Reserver did not write the status; the error carries the path.
     """
     said = decode_part(StatusObject, bytes(raw), "status")
     if said is None:
         return MoveStatus()
-    came, made_by = said.replacement, said.controller
+    came, owner = said.replacement, said.controller
     try:
         return MoveStatus(
             phase=said.phase,
@@ -80,7 +80,7 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
             found_at=_moment(said.found_at),
             opens_at=_moment(said.window_opens_at),
             opened_at=_moment(said.window_opened_at),
-            controller=Controller(made_by.kind, made_by.name) if made_by else NO_CONTROLLER,
+            controller=Controller(owner.kind, owner.name) if owner else NO_CONTROLLER,
             source=said.from_ or "",
             target=said.to or "",
             seat=said.reservation or "",
@@ -99,12 +99,12 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
 
 
 def said(raw: msgspec.Raw) -> StatusObject | None:
-    """Return the status of a PodMove; None if it has none that Reserver wrote."""
+    """Return the written status of a PodMove; None if empty, or if Reserver did not write it."""
     return decode_or_none(StatusObject, raw)
 
 
 def show_status(status: MoveStatus, generation: int) -> StatusObject:
-    """Return how far a move is, as it is written of a generation of the spec."""
+    """Return the status of a move for one generation of its spec."""
     came = status.replacement
     return StatusObject(
         phase=status.phase,
@@ -133,7 +133,7 @@ def show_status(status: MoveStatus, generation: int) -> StatusObject:
 
 
 def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
-    """Yield what `kubectl wait` may wait for."""
+    """Yield the conditions, for `kubectl wait`."""
     reason, message = status.reason or status.phase, status.message
     if status.opened_at is not None:
         at = show_micro(status.opened_at)
@@ -153,7 +153,7 @@ def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
 
 
 def refused(problem: InvalidInput, generation: int) -> StatusObject:
-    """Return the status of a PodMove that is not carried out because it cannot be read."""
+    """Return the status of an invalid PodMove."""
     return StatusObject(
         phase=MovePhase.FAILED, reason=INVALID, message=str(problem), observed_generation=generation
     )

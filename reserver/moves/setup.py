@@ -28,7 +28,7 @@ _BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 _CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
 
-def assembled(  # noqa: PLR0913 - all that it takes
+def assembled(  # noqa: PLR0913 - its dependencies
     client: ApiClient,
     clock: Callable[[], float],
     state: State,
@@ -38,7 +38,7 @@ def assembled(  # noqa: PLR0913 - all that it takes
     *,
     may_surge: bool,
 ) -> MoveController:
-    """Return what carries out PodMoves with seats that are Reservation objects."""
+    """Return the controller of PodMoves, whose seats are Reservation objects."""
     mover = MoveController(client, clock, state, objects, is_up_to_date, may_surge=may_surge)
     mover.subscribers.append(partial(_announce, recorder))
     return mover
@@ -56,7 +56,7 @@ def group_reflector(client: ApiClient, mover: MoveController) -> Reflector:
 
 
 def attachable(client: ApiClient, state: State) -> Reflector:
-    """Return the watch of how many volumes nodes can attach; without the right to it none count."""
+    """Return the watch of CSINodes for volume limits; without rights to it no limits count."""
     view = attachable_view(state.snapshot.storage)
     return Reflector(client, _CSI_NODES, view, is_optional=True)
 
@@ -80,7 +80,7 @@ def _budget_view(arbitration: ArbitrationLoop) -> ObjectView[BudgetObject]:
 
 
 def _announce(recorder: Recorder, known: KnownMove) -> None:
-    """Report how far a PodMove is, and on its pod that it is evicted for it."""
+    """Write an event on a PodMove for its status, and on its pod for the eviction."""
     said = known.said
     if said is None:
         return

@@ -1,4 +1,4 @@
-"""Reads ReplicaSets, Deployments and pods, as far as it matters for pods that surge."""
+"""Reads ReplicaSets, Deployments and pods for surges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reserver.moves.model import Move
 from reserver.moves.observation import ObservedCopy, ObservedOriginal
 
 LOWEST_COST = str(-(2**31))
-"""The lowest deletion cost that there is: a 32-bit integer."""
+"""The lowest pod deletion cost, a 32-bit integer."""
 
 _HASH = "pod-template-hash"
 _MOST_SAID = 200
@@ -57,15 +57,15 @@ class ReplicaSetObject(WireStruct, frozen=True):
 
     @property
     def owner(self) -> dict[str, object]:
-        """It as the controller in ``ownerReferences``."""
+        """The entry of this controller in ``ownerReferences``."""
         named = {"name": self.metadata.name, "uid": self.metadata.uid, "controller": True}
         return {"apiVersion": "apps/v1", "kind": "ReplicaSet", **named}
 
     def withheld(self) -> dict[str, str]:
-        """Return the labels of its pods without which it does not select one; empty for none.
+        """Return labels of its pods without which it does not select a pod; empty if none.
 
-        Of a Deployment's pods that is the hash of their template alone. By all other labels
-        Services, network policies, budgets and constraints know the copy from the beginning.
+        For a Deployment this is only the pod template hash. By all other labels Services, network
+        policies, budgets and constraints select the copy from the beginning.
         """
         labels = self.spec.template.get("metadata", {}).get("labels") or {}
         selector = label_selector(self.spec.selector)
@@ -77,7 +77,7 @@ class ReplicaSetObject(WireStruct, frozen=True):
         return {name: value for name, value in labels.items() if name in keys}
 
     def others_unready(self, leaving: ObservedOriginal) -> str:
-        """Return why it might remove another of its pods than the one that leaves; or empty."""
+        """Return why it might remove a pod other than the leaving one; empty if it would not."""
         others = self.spec.replicas - 1
         ready = self.status.ready_replicas - leaving.is_ready
         if ready >= others:
@@ -127,13 +127,13 @@ class DeploymentObject(WireStruct, frozen=True):
 
 
 def unfit_set(found: ReplicaSetObject) -> str:
-    """Return why pods of a ReplicaSet cannot surge, whatever its Deployment says; or empty."""
-    name, maker = found.metadata.name, found.metadata.controller
+    """Return why a ReplicaSet's pods cannot surge, regardless of its Deployment; or empty."""
+    name, owner = found.metadata.name, found.metadata.controller
     if found.metadata.deletion_timestamp is not None:
         return f"ReplicaSet {name} is being deleted"
-    if maker is not None and maker.kind != "Deployment":
+    if owner is not None and owner.kind != "Deployment":
         return (
-            f"ReplicaSet {name} belongs to {maker.kind} {maker.name}, whose roll-outs are unknown"
+            f"ReplicaSet {name} belongs to {owner.kind} {owner.name}, whose roll-outs are unknown"
         )
     withheld, spec = found.withheld(), found.spec.template.get("spec", {})
     if not withheld:
@@ -179,7 +179,7 @@ class _PodStatus(WireStruct, frozen=True):
 
 
 class SurgingPod(WireStruct, frozen=True):
-    """A pod on the wire: one that is to be removed, or a copy."""
+    """A pod on the wire: the pod to remove, or a copy."""
 
     metadata: OwnedMetadata = OwnedMetadata()
     spec: _PodSpec = _PodSpec()
@@ -187,11 +187,11 @@ class SurgingPod(WireStruct, frozen=True):
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """The annotations."""
         return self.metadata.annotations or {}
 
     def as_copy(self, move: Move, found: ReplicaSetObject, now: float) -> ObservedCopy:
-        """Return it as the copy of a move, for its ReplicaSet, at a time in unix seconds."""
+        """Return the pod as the copy of a move, for its ReplicaSet, at `now` (unix seconds)."""
         metadata, controller = self.metadata, self.metadata.controller
         ready_since = self._ready_since()
         is_handed = controller is not None and controller.uid == found.metadata.uid
@@ -211,7 +211,7 @@ class SurgingPod(WireStruct, frozen=True):
         )
 
     def as_leaving(self, move: Move) -> ObservedOriginal:
-        """Return it as the pod that a move is to have removed."""
+        """Return the pod as the one that a move has removed."""
         return ObservedOriginal(
             revision=self.metadata.resource_version,
             cost=self.annotations.get(COST_ANNOTATION, ""),
@@ -227,7 +227,7 @@ class SurgingPod(WireStruct, frozen=True):
         return None
 
     def _unready(self) -> str:
-        """Return why it is not ready, as far as it says."""
+        """Return why the pod is not ready, from its status; may be empty."""
         for container in self.status.container_statuses or ():
             if container.state is not None and container.state.waiting is not None:
                 waiting = container.state.waiting
@@ -241,5 +241,5 @@ class SurgingPod(WireStruct, frozen=True):
 
 
 def surge_of(move: Move) -> str:
-    """Return how pods name the move that they surge for."""
+    """Return the name and UID of a move, for the annotation of its pods."""
     return f"{move.name.name}/{move.uid}"

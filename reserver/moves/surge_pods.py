@@ -1,10 +1,9 @@
-"""Writes of pods that surge: the copy, the mark of the pod that leaves, the handover, and the rest.
+"""Writes of surging pods: the copy, the mark of the leaving pod, the handover, the clean-up.
 
-`scheduler-config/components/surge/policy.yaml` allows these and no others.
+`scheduler-config/components/surge/policy.yaml` allows only these writes.
 
-A move may end, or be deleted, at any moment, and Reserver with it. So its remains, copies and marks
-of pods that stay, follow from the pods: each names its move in an annotation, and is tidied once
-that has no more use for it.
+A move may end or be deleted at any moment, and Reserver may crash. So copies and marks name their
+move in an annotation of the pod, and are removed once the move needs them no more.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ def pods(namespace: str) -> str:
 async def carry_out(
     client: ApiClient, move: Move, effect: StartCopy | MarkLeaving | HandOver
 ) -> EffectResult:
-    """Carry out an effect; it does no harm if it was carried out before.
+    """Execute an effect; a repetition is harmless.
 
     Raises:
-        ApiError: it may not have been carried out, or what it changes was changed by somebody else.
+        ApiError: the effect may not have been executed, or another client has changed the object.
     """
     refused = EffectAnswer.HANDOVER_REFUSED
     try:
@@ -79,10 +78,10 @@ async def carry_out(
 
 
 def copy(move: Move, start: StartCopy) -> dict[str, Any]:
-    """Return a copy of a pod as its ReplicaSet would make it, without the labels to be withheld.
+    """Return a copy of a pod as its ReplicaSet would create it, without the withheld labels.
 
-    What admission adds to each pod it adds to the copy as well, once, and nothing of the pod that
-    leaves is carried along. Whoever deletes the PodMove deletes the copy.
+    Admission changes the copy like each pod, once: nothing is copied from the leaving pod. The
+    PodMove owns the copy, so that the copy is deleted with it.
     """
     metadata = start.template.get("metadata", {})
     labels = {
@@ -106,7 +105,7 @@ def copy(move: Move, start: StartCopy) -> dict[str, Any]:
 
 
 def _handed_over(effect: HandOver) -> Mapping[str, object]:
-    """Return what makes a copy a pod of its ReplicaSet, and of nobody else."""
+    """Return the metadata that makes a copy a pod of its ReplicaSet alone."""
     return {
         "resourceVersion": effect.copy.revision,
         "labels": dict(effect.labels),
@@ -116,17 +115,17 @@ def _handed_over(effect: HandOver) -> Mapping[str, object]:
 
 
 async def tidy(client: ApiClient, name: PodName, pod: SurgingPod) -> None:
-    """Remove a copy that no move needs; of a pod that stays, remove the mark.
+    """Delete a copy that no move needs, or remove the mark of a pod that stays.
 
     Raises:
-        ApiError: the pod was changed meanwhile, or the API server refuses, or does not answer.
+        ApiError: the pod has changed, or the API server refuses, or does not answer.
     """
     path, metadata = f"{pods(name.namespace)}/{name.name}", pod.metadata
     version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     if metadata.controller is None:
         move_uid = pod.annotations[SURGE_ANNOTATION].rpartition("/")[2]
         if all(each.uid != move_uid for each in metadata.owner_references or ()):
-            return  # Somebody else has written the annotation.
+            return  # Another client has written the annotation.
         await client.delete(path, {"preconditions": version})
         log.info("copy removed", pod=str(name), surge=pod.annotations[SURGE_ANNOTATION])
         return
@@ -142,10 +141,10 @@ _LOOK_AGAIN_S = 5.0
 
 
 class SurgeRemains:
-    """The pods that say that they surge, and those of them that no move needs.
+    """Removes copies and marks that no move needs.
 
     Attributes:
-        queue: of those that are to be looked at.
+        queue: the pods to check.
     """
 
     def __init__(self, client: ApiClient, moves: MoveIndex) -> None:
@@ -156,7 +155,7 @@ class SurgeRemains:
         self.queue = WorkQueue[PodName]("surges")
 
     def changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Take a pod that has changed."""
+        """Update the index for a changed pod, and queue a newly annotated one."""
         was = before.surge if before is not None else ""
         now = after.surge if after is not None else ""
         if before is not None and was and was != now:
@@ -171,14 +170,14 @@ class SurgeRemains:
             self.queue.discard(before.name)
 
     def touched(self, move: PodName) -> None:
-        """Note that a PodMove was written, or is gone."""
+        """Queue the pods of a PodMove that was written or deleted."""
         for pod in self._of_move.get(move, ()):
             self.queue.add(pod)
 
     async def work(self, names: list[PodName]) -> None:
-        """Look at pods; what fails is tried later."""
+        """Check pods; failures are retried later."""
         for name in names:
-            with quarantined("move", str(name), partial(self._spoiled, name)):
+            with quarantined("move", str(name), partial(self._on_fault, name)):
                 try:
                     await self._look(name)
                 except ApiError as exc:
@@ -198,7 +197,7 @@ class SurgeRemains:
         known = self._moves.get(of)
         if known is not None and known.move is not None and _needs(known.move, uid):
             return
-        if await self._is_needed(of, uid):  # Its watch may be behind.
+        if await self._is_needed(of, uid):  # The watch of PodMoves may be behind.
             self.queue.add(name, _LOOK_AGAIN_S)
             return
         await tidy(self._client, name, pod)
@@ -216,7 +215,7 @@ class SurgeRemains:
             raise
         return _needs(move, uid)
 
-    def _spoiled(self, name: PodName, fault: Fault) -> None:
+    def _on_fault(self, name: PodName, fault: Fault) -> None:
         self.queue.failed(name, what=str(fault))
 
 

@@ -1,7 +1,7 @@
 """Reads the objects that a surge depends on: the pod's ReplicaSet and Deployment, and the copy.
 
-All of it is read anew for each step, and nothing of it is watched: few pods surge at a time, and
-the copy is handed over only in the version that was read.
+They are read for each step instead of watched: few pods surge at a time, and the copy is handed
+over only in the version that was read.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Surges:
 
     Attributes:
         clock: unix seconds.
-        workload: returns what makes a move's pod again; None if nothing does.
+        workload: returns the controller of a move's pod; None without one.
         may_begin: returns whether it is a move's turn.
-        is_on: whether pods may surge at all.
+        is_on: whether surges are enabled.
     """
 
     client: ApiClient
@@ -42,7 +42,7 @@ class Surges:
     is_on: bool
 
     async def read(self, move: Move) -> ObservedSurge | None:
-        """Return the workload of a move; None where it does not matter now.
+        """Return the workload of a move; None if the next step does not depend on it.
 
         Raises:
             ApiError: the API server does not answer.
@@ -96,7 +96,7 @@ class Surges:
     async def _pods(
         self, move: Move, found: ReplicaSetObject, seen: ObservedSurge
     ) -> ObservedSurge:
-        """Return a workload with the pod that leaves, and its copy."""
+        """Return a workload with the leaving pod and its copy."""
         leaving = await self._pod(move.pod)
         if leaving is not None and leaving.metadata.uid == move.status.uid:
             seen = replace(seen, leaving=leaving.as_leaving(move))
@@ -111,7 +111,7 @@ class Surges:
         return await self._get(path, SurgingPod)
 
     async def _get(self, path: str, kind: type[T]) -> T | None:
-        """Return an object; None if there is none."""
+        """Return an object; None if absent."""
         try:
             return decode(kind, await self.client.get(path))
         except ApiError as exc:
@@ -121,7 +121,7 @@ class Surges:
 
 
 def exclusive_volume(pod: Pod, snapshot: Snapshot) -> str:
-    """Return why a copy of a pod could not use its volumes beside it; empty if it could."""
+    """Return why a copy could not use a pod's volumes at the same time; empty if it could."""
     for use in pod.volume_claims:
         claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
         if not use.is_ephemeral and (claim is None or not claim.is_shared):

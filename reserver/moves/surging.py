@@ -1,7 +1,7 @@
-"""The steps of a move whose pod surges: a copy is ready before the pod is removed (docs/adr/0085).
+"""The steps of a surging move: a copy is ready before the pod is removed (docs/adr/0085).
 
-The ReplicaSet removes the pod, and of its pods it removes those that are not ready first. So one
-that is ready is removed only if the copy is: availability never falls, and no budget is asked.
+The ReplicaSet removes the pod, and it removes pods that are not ready first. So a ready pod is
+removed only if the copy is ready too: availability never falls, and no budget is needed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from reserver.moves.transitions import (
 
 
 def has_copy(move: Move, seen: Observation) -> bool:
-    """Return whether there is a copy of a move's pod, or was one."""
+    """Return whether a copy of a move's pod exists, or has existed."""
     copy = seen.surge.copy if seen.surge else None
     is_there = copy is not None and not copy.is_foreign
     return move.may_have_copy and (is_there or bool(move.status.replacement.uid))
 
 
 def starting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Judged:
-    """Start a copy of the pod on its seat when it is its turn, or fall back to an eviction."""
+    """Start a copy of the pod on its seat at the move's turn, or fall back to an eviction."""
     if problem := transitions.refused(seen) or transitions.unusable(move, seen):
         return finished(move, now, MovePhase.FAILED, *problem)
     if seen.surge is None:
@@ -63,28 +63,28 @@ def _started(move: Move, surge: ObservedSurge, pod: ObservedPod, now: float) -> 
 
 
 def _refusal(move: Move, seen: Observation, surge: ObservedSurge) -> str:
-    """Return why no copy can be started; empty if one can."""
+    """Return why no copy can be started; empty if possible."""
     if surge.copy is not None and surge.copy.is_foreign:
         return f"there is a pod {move.copy_name} that does not belong to this move"
     return seen.said if seen.answer is EffectAnswer.COPY_REFUSED else surge.unfit
 
 
 def _in_vain(move: Move, surge: ObservedSurge, now: float) -> str:
-    """Return why a move waits no longer for a copy to be started: half of its time is over."""
+    """Return why a move stops waiting for the start of a copy after half of its time; or empty."""
     since = move.status.started_at or move.created_at
     is_late = move.status.surged_at is None and now >= (since + move.deadline) / 2
     return surge.others if is_late else ""
 
 
 def fallen_back(move: Move, why: str, now: float) -> Move:
-    """Return a move whose pod cannot surge, and is evicted once its seat is held."""
+    """Return a move that evicts its pod, as the pod cannot surge."""
     return with_status(move, fallback=why, fell_back_at=now)
 
 
 def surging(move: Move, seen: Observation, pod: ObservedPod | None, now: float) -> Judged:
-    """Go on with a move of whose pod there is a copy, or was one.
+    """Continue with a move whose pod has, or had, a copy.
 
-    The pod is None if it is gone. It may leave by itself, too: the copy is of use all the same.
+    The pod is None if gone. It may also leave for another reason: the copy then still replaces it.
     """
     surge = seen.surge
     if surge is None:
@@ -107,8 +107,8 @@ def surging(move: Move, seen: Observation, pod: ObservedPod | None, now: float) 
 def _with_copy(
     move: Move, seen: Observation, pod: ObservedPod | None, copy: ObservedCopy, now: float
 ) -> Judged:
-    """Go on with a copy that is not handed over; the pod is None if it leaves, or is gone."""
-    assert seen.surge is not None  # noqa: S101 - it has the copy
+    """Continue with a copy that is not handed over; the pod is None if leaving or gone."""
+    assert seen.surge is not None  # noqa: S101 - the copy is part of it
     if ended := _given_up(move, seen, seen.surge, pod, now):
         return finished(move, now, *ended)
     if why := _hindrance(move, seen, seen.surge, copy):
@@ -120,7 +120,7 @@ def _with_copy(
 def _ready(
     move: Move, surge: ObservedSurge, copy: ObservedCopy, now: float, *, is_gone: bool
 ) -> Judged:
-    """Hand over a copy that is ready, and have the pod marked before, if it is there."""
+    """Mark the pod, if it exists, and then hand over the ready copy."""
     if move.status.phase is MovePhase.SURGING:
         message = f"the copy {copy.name} is ready; Reserver hands it over to its ReplicaSet"
         ready = {"reason": MoveReason.WAITS_FOR_REMOVAL, "message": message, "handed_at": now}
@@ -138,11 +138,11 @@ def _handed_over(move: Move, seen: Observation, now: float, *, is_gone: bool) ->
     if is_gone:
         left = with_status(move, evicted_at=now)
         return finished(left, now, *transitions.arrival(left, came, seen))
-    made_by = " ".join(move.status.controller)
+    owner = " ".join(move.status.controller)
     if now >= move.deadline:
-        said = f"{made_by} has taken {came.name}, and has kept {move.pod.name}: was it scaled up?"
+        said = f"{owner} has taken {came.name}, and has kept {move.pod.name}: was it scaled up?"
         return finished(move, now, MovePhase.FAILED, MoveReason.DEADLINE_EXCEEDED, said)
-    message = f"{made_by} has taken {came.name}, and is to remove {move.pod.name}"
+    message = f"{owner} has taken {came.name}, and is to remove {move.pod.name}"
     waiting = {"reason": MoveReason.WAITS_FOR_REMOVAL, "message": message}
     return with_status(move, phase=MovePhase.HANDING_OVER, **waiting), ()
 
@@ -150,9 +150,9 @@ def _handed_over(move: Move, seen: Observation, now: float, *, is_gone: bool) ->
 def _given_up(
     move: Move, seen: Observation, surge: ObservedSurge, pod: ObservedPod | None, now: float
 ) -> tuple[MovePhase, MoveReason, str] | None:
-    """Return how a move ends whose copy is of no use any more; None if it is.
+    """Return the outcome of a move that has to give up its copy; None to continue.
 
-    Its pod is None if it leaves, or is gone.
+    The pod is None if leaving or gone.
     """
     if withdrawn := transitions.withdrawn(seen, pod):
         return withdrawn
@@ -174,7 +174,7 @@ def _given_up(
 def _hindrance(
     move: Move, seen: Observation, surge: ObservedSurge, copy: ObservedCopy
 ) -> tuple[MoveReason, str] | None:
-    """Return why the copy is not to be handed over yet; None if it is."""
+    """Return why the copy may not be handed over yet; None if it may."""
     if not copy.is_ready:
         where = f" on {copy.node}" if copy.node else ""
         said = f"the copy {copy.name} is not ready{where} yet"
@@ -192,7 +192,7 @@ def _waits(
     copy: ObservedCopy,
     why: tuple[MoveReason, str],
 ) -> Judged:
-    """Wait for the copy; as long as that has no node, see to its seat."""
+    """Wait for the copy; while it has no node, restore or replace its seat if needed."""
     reason, message = why
     move = with_status(move, reason=reason, message=message)
     seat = seen.seat

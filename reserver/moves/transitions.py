@@ -1,4 +1,4 @@
-"""The transitions that the steps of a move share: to another phase, to an effect, to an end.
+"""Transitions that the steps of a move share: to another phase, to an effect, to an end.
 
 An outcome is a phase, a reason and a message; None while the move continues.
 """
@@ -16,7 +16,7 @@ from reserver.reservations.owner import MOST_EXISTING, OwnerRule, Replaced
 
 
 def arrival(move: Move, came: Replacement, seen: Observation) -> tuple[MovePhase, MoveReason, str]:
-    """Return how a move ends whose replacement has landed somewhere."""
+    """Return the outcome of a move whose replacement has landed."""
     said = f"{came.name} has landed on {came.node}"
     if move.spec.mode is MoveMode.EVICT_ONLY:
         return MovePhase.SUCCEEDED, MoveReason.LANDED, said
@@ -32,12 +32,12 @@ def arrival(move: Move, came: Replacement, seen: Observation) -> tuple[MovePhase
 
 
 def unfollowable(move: Move, seen: Observation, *, is_late: bool) -> str:
-    """Return why the pod never comes that a move awaits; empty if it may.
+    """Return why the awaited pod of a move never comes; empty if it may.
 
     Args:
-        move: it follows another one.
-        seen: what there is.
-        is_late: the other one would be written by now.
+        move: the following move.
+        seen: the observation.
+        is_late: the preceding move would be written by now.
     """
     after, first = move.spec.after, seen.first
     if first is None:
@@ -54,9 +54,9 @@ def unfollowable(move: Move, seen: Observation, *, is_late: bool) -> str:
 def withdrawn(
     seen: Observation, pod: ObservedPod | None
 ) -> tuple[MovePhase, MoveReason, str] | None:
-    """Return how a move ends that is no longer to be made; None if it is.
+    """Return the outcome of a move that is no longer needed or possible; None to continue.
 
-    Its pod is None if it has yet to come.
+    The pod is None if it has yet to come.
     """
     if pod is not None and pod.is_finished:
         return MovePhase.ABORTED, MoveReason.POD_FINISHED, "the pod has finished"
@@ -78,7 +78,7 @@ def withdrawn(
 
 
 def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReason, str] | None:
-    """Return why a pod cannot be moved at all; None if it can (as `kubectl drain` judges)."""
+    """Return why a pod cannot be moved at all; None if it can (by the rules of `kubectl drain`)."""
     if pod.is_mirror:
         return (
             MoveReason.NOT_MOVABLE,
@@ -97,7 +97,7 @@ def unmovable(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReas
 
 
 def _unreplaced(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveReason, str] | None:
-    """Return why nobody would take a pod's seat, or too many might; None if its replacement can."""
+    """Return why a pod's seat would have no owner, or too many; else None."""
     kind, name = pod.controller
     if pod.controller == NO_CONTROLLER and move.spec.mode is not MoveMode.EVICT_ONLY:
         said = "no controller recreates the pod; mode EvictOnly ends it for good"
@@ -111,19 +111,19 @@ def _unreplaced(move: Move, seen: Observation, pod: ObservedPod) -> tuple[MoveRe
 
 
 def outdated(move: Move, seen: Observation) -> str:
-    """Return why a move is no more as its plan supposed, now that it could begin; empty if it is.
+    """Return what has changed since the plan of a move that could begin; empty if nothing.
 
-    Before its turn some of the plan may not be written that leaves it the room.
+    Before its turn, moves of the plan that free its room may not be written yet.
     """
     if seen.turn.is_blocked and not move.spec.after:
-        return seen.turn.why  # Of a pod that has just come, it may wait until that is ready.
+        return seen.turn.why  # A pod that has just come may not be ready yet: wait.
     return seen.outdated if seen.turn.may_begin else ""
 
 
 def gone(move: Move, pod: ObservedPod | None) -> tuple[MovePhase, MoveReason, str]:
-    """Return how a move ends whose pod is gone, or leaves, and was not evicted.
+    """Return the outcome of a move whose pod is gone or leaving without an eviction.
 
-    What a plan still has to begin is not as it supposed: what depends on it is dropped, too.
+    A pending move of a plan fails, so that the moves that depend on it are dropped too.
     """
     said = "the pod is gone" if pod is None else "the pod is being deleted, and not for this move"
     if move.is_planned and move.status.phase is MovePhase.PENDING:
@@ -141,14 +141,14 @@ def refused(seen: Observation) -> tuple[MoveReason, str] | None:
 
 
 def foreign(move: Move) -> str:
-    """Return the message of a move if something else has its seat's name."""
+    """Return the message for a Reservation of the seat's name that is not the move's."""
     return (
         f"the reservation {move.status.seat} does not belong to this move; remove it, or move again"
     )
 
 
 def unusable(move: Move, seen: Observation) -> tuple[MoveReason, str] | None:
-    """Return why the seat that is there will never be of use; None if it may be."""
+    """Return why the present seat will never be usable; None if it may be, or without one."""
     seat = seen.seat
     if seat is None:
         return None
@@ -164,14 +164,14 @@ def unusable(move: Move, seen: Observation) -> tuple[MoveReason, str] | None:
 
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 15.0
-"""The first and the longest pause between attempts to evict, in seconds; each doubles the last."""
+"""The first and the longest pause between evictions, in seconds; each doubles the last."""
 
 Judged = tuple[Move, tuple[Effect, ...]]
-"""A move with its next status, and the effects that follow from it."""
+"""A move with its next status, and its effects."""
 
 
 def with_status(move: Move, **changes: object) -> Move:
-    """Return a move with another status."""
+    """Return a move with changed fields of its status."""
     return replace(move, status=replace(move.status, **changes))  # type: ignore[arg-type]
 
 
@@ -182,13 +182,13 @@ def finished(move: Move, now: float, phase: MovePhase, reason: MoveReason, messa
 
 
 def ready_to_evict(move: Move, **changes: object) -> Move:
-    """Return a move whose pod is to be evicted as soon as it is its turn."""
+    """Return a move that will evict its pod at its turn."""
     reason, message = MoveReason.READY_TO_EVICT, "Reserver will evict the pod next"
     return with_status(move, phase=MovePhase.EVICTING, reason=reason, message=message, **changes)
 
 
 def ready_to_go(move: Move, node: str) -> Move:
-    """Return a move that has its seat: its pod is to be evicted, or a copy of it is started."""
+    """Return a move that has its seat: next it evicts the pod, or starts a copy."""
     if not move.is_surging:
         return ready_to_evict(move, target=node)
     reason, message = (
@@ -199,13 +199,13 @@ def ready_to_go(move: Move, node: str) -> Move:
 
 
 def held_back(move: Move, turn: MoveTurn, *, begins: bool) -> Judged | None:
-    """Return a move that may not go on now; None if it may."""
+    """Return a move that has to wait, with the reason; None if it may continue."""
     if move.spec.paused:
         return with_status(move, reason=MoveReason.PAUSED, message="paused"), ()
     if turn.may_begin if begins else turn.may_evict:
         return None
     if not turn.why:
-        return move, ()  # It is being asked.
+        return move, ()  # Arbitration has not decided yet.
     reason = MoveReason.BUDGET_BLOCKS if turn.is_blocked else MoveReason.WAITS_FOR_TURN
     reason = MoveReason.WAITS_FOR_GROUP if turn.waits_for_group else reason
     reason = MoveReason.WAITS_FOR_WINDOW if turn.waits_for_window else reason
@@ -213,7 +213,7 @@ def held_back(move: Move, turn: MoveTurn, *, begins: bool) -> Judged | None:
 
 
 def at_window(move: Move, turn: MoveTurn, now: float) -> Move:
-    """Return a move that knows when its window opens, or had opened: its time runs from then."""
+    """Record when a move's window opens, or has opened: its timeout starts then."""
     if turn.waits_for_window:
         return with_status(move, opens_at=turn.opens_at or None)
     if move.status.opens_at is None:
@@ -222,8 +222,8 @@ def at_window(move: Move, turn: MoveTurn, now: float) -> Move:
 
 
 def answered(move: Move, seen: Observation, now: float) -> Judged:
-    """Wait for what follows from an eviction, or send it again, a little later each time."""
-    if seen.answer is EffectAnswer.EVICTED:  # Until the watch shows it, it is not sent again.
+    """Wait for the result of an eviction, or retry it with back-off."""
+    if seen.answer is EffectAnswer.EVICTED:  # Not sent again until the watch shows it.
         message = f"the eviction was accepted{': ' if seen.said else ''}{seen.said}"
         return with_status(move, message=message, retry_at=now + LAST_PAUSE_S), ()
     pause = min(LAST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(move.status.attempts, 10))
@@ -234,7 +234,7 @@ def answered(move: Move, seen: Observation, now: float) -> Judged:
 
 
 def awaits_replacement(move: Move, seen: Observation) -> Move:
-    """Return a move whose replacement is awaited."""
+    """Return a move that waits for its replacement."""
     message = f"Reserver waits for the replacement on {move.status.target or 'any node'}"
     if seen.failure:
         message = f"{message}; {move.status.controller.kind} cannot create it: {seen.failure}"
@@ -242,7 +242,7 @@ def awaits_replacement(move: Move, seen: Observation) -> Move:
 
 
 def hold_seat(move: Move, pod: ObservedPod, seen: Observation) -> HoldSeat:
-    """Return the seat that a move needs for its pod."""
+    """Return the effect that writes a move's seat."""
     spec, namespace = move.spec, move.name.namespace
     keeps_name = pod.controller.kind == "StatefulSet"
     owner = OwnerRule(
@@ -269,12 +269,12 @@ def hold_seat(move: Move, pod: ObservedPod, seen: Observation) -> HoldSeat:
 
 
 def place_seat_anew(move: Move, *, anywhere: bool) -> PlaceSeatAnew:
-    """Return that the seat of a move is to have another place."""
+    """Return the effect that places a move's seat anew."""
     return PlaceSeatAnew(seat=PodName(move.name.namespace, move.status.seat), anywhere=anywhere)
 
 
 def is_news(before: MoveStatus | None, after: MoveStatus) -> bool:
-    """Return whether an Event says a status: of each phase, a lost seat and a closed window."""
+    """Return whether a status gets an event: a phase, a lost seat, a closed window, a fallback."""
     if before is None or before.phase is not after.phase:
         return True
     is_other = before.reason is not after.reason

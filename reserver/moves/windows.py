@@ -1,8 +1,8 @@
-"""When a pod may be moved: the windows of the configuration, of its namespace and its own.
+"""The move windows of pods: of the configuration, of the namespace and of the pod itself.
 
-All that concern a pod have to be open. Of the configuration's windows those concern it whose
-selectors its namespace and its node match; one of these is enough. A pod that none concerns may be
-moved at any time (docs/adr/0079).
+The windows of the pod, of its namespace and of the configuration all have to be open. Of the
+configuration's windows count those whose selectors match the pod's namespace and node; one open
+window is enough. A pod without windows may be moved at any time (docs/adr/0079).
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from reserver.k8s.objects.pod_annotations import MOVE_WINDOW_ANNOTATION
 from reserver.k8s.objects.times import show_moment
 
 LOOK_AGAIN_S = 60.0
-"""How often windows are looked at while a move waits: annotations of namespaces may change."""
+"""Most seconds between looks at the window of a waiting move: annotations may change."""
 
 _MOST_LOOKS = 64
-"""So many times a schedule is asked until all windows are open at once; again when the last of
-these moments has come. Who annotates a pod chooses how many it takes, each 0.2 ms."""
+"""Most occurrences that are computed in the search for a moment at which all windows are open; the
+search continues at its last moment. Annotations decide the number needed, each takes 0.2 ms."""
 
 _AHEAD_S = 366 * 86_400.0
-"""A moment further ahead is told without another look: no move waits that long."""
+"""Seconds ahead at which the search stops: no move waits that long."""
 
 _MOST_KNOWN = 4096
 
 
 class WindowState(NamedTuple):
-    """Whether a pod may be moved.
+    """The state of a pod's move windows.
 
     Attributes:
-        opens_at: when it may, unix seconds; 0 if it may now, infinite if nobody can tell.
-        closes_at: until when it may.
-        why: why it may not now, for people; empty if it may.
-        is_sure: nobody has looked further than `opens_at` if not: it may stay closed then.
+        opens_at: the next opening, unix seconds; 0 if open now, infinite if never or unknown.
+        closes_at: the end of that opening, unix seconds.
+        why: why the pod may not be moved now, in words; empty if it may.
+        is_sure: the windows are open at `opens_at`; else the search stopped there.
     """
 
     opens_at: float = 0.0
@@ -56,7 +56,7 @@ ALWAYS = WindowState()
 UNKNOWN = WindowState(inf, 0.0, "its move window cannot be judged")
 
 _Demands = tuple[tuple[Schedule, ...], ...]
-"""Schedules of which, of each inner tuple, one has to be open."""
+"""Schedules; at least one of each inner tuple has to be open."""
 
 
 class _Known(NamedTuple):
@@ -67,27 +67,27 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What windows there are for a pod, and where they are written."""
+    """The windows of a pod from one source, and the name of the source."""
 
     where: str
     schedules: tuple[Schedule, ...]
 
 
 class MoveWindows:
-    """The windows in which pods may be moved.
+    """The move windows of all pods.
 
     Attributes:
-        configured: those of the configuration.
+        configured: the windows of the configuration.
     """
 
     def __init__(self, snapshot: Snapshot, configured: tuple[MoveWindow, ...] = ()) -> None:
-        """Judge pods of a snapshot."""
+        """Begin with an empty cache."""
         self.configured = configured
         self._snapshot = snapshot
         self._known: LRUCache[_Demands, _Known] = LRUCache(_MOST_KNOWN)
 
     def of(self, pod: Pod, now: float) -> WindowState:
-        """Return whether a pod may be moved at a moment, in unix seconds."""
+        """Return the state of a pod's windows at a moment, in unix seconds."""
         try:
             named = list(self._concerning(pod))
         except InvalidInput as exc:
@@ -103,16 +103,16 @@ class MoveWindows:
         return state._replace(why=f"its move window {opens}, by {where}")
 
     def _concerning(self, pod: Pod) -> Iterator[_Named]:
-        """Yield the windows that concern a pod.
+        """Yield the windows of a pod by source.
 
         Raises:
-            InvalidInput: an annotation cannot be read.
+            InvalidInput: an annotation is invalid.
         """
         namespace = pod.name.namespace
         annotated = self._snapshot.move_windows.get(namespace, "")
-        for whose, text in (("pod", pod.move_window), ("namespace", annotated)):
+        for source, text in (("pod", pod.move_window), ("namespace", annotated)):
             if text:
-                where = f"annotation {MOVE_WINDOW_ANNOTATION} of the {whose}"
+                where = f"annotation {MOVE_WINDOW_ANNOTATION} of the {source}"
                 try:
                     schedule = parse(text)
                 except InvalidInput as exc:
@@ -133,7 +133,7 @@ class MoveWindows:
 
 
 def judge(demands: _Demands, now: float) -> WindowState:
-    """Return whether all demands are met at a moment, and since or until when; unix seconds."""
+    """Return the state of all demands at a moment, in unix seconds."""
     at = now
     for _ in range(max(1, _MOST_LOOKS // max(1, sum(map(len, demands))))):
         nearest = [_nearest(schedules, at) for schedules in demands]
@@ -151,7 +151,7 @@ def judge(demands: _Demands, now: float) -> WindowState:
 
 
 def _nearest(schedules: tuple[Schedule, ...], at: float) -> Occurrence | None:
-    """Return the occurrence under way that ends last, or else the next one; None if none."""
+    """Return the current occurrence that ends last, or else the next one; None without one."""
     found = [each for each in (schedule.occurrence(at) for schedule in schedules) if each]
     open_ = [each for each in found if each.start <= at]
     if open_:

@@ -1,4 +1,4 @@
-"""Reads controllers of pods: their desired replicas, and why they cannot create pods."""
+"""Reads controllers of pods: their desired replicas, and their failures to create pods."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PATHS: Mapping[str, str] = {
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
 }
-"""Where controllers of these kinds are; others are asked by their scale (`workloads.Scales`)."""
+"""The paths of controllers by kind; for other kinds their scale is read (`workloads.Scales`)."""
 
 _MOST_SAID = 300
-"""How many characters of a refusal are repeated."""
+"""Most characters of a failure that a message repeats."""
 
 
 class WantedPods(NamedTuple):
-    """The number of pods that a controller wants.
+    """The desired pods of a controller.
 
     Attributes:
-        replicas: so many; None where it says so in another way.
-        failure: why it could not make one, in the API server's words; empty where it could, or
-            does not say. Only ReplicaSets do.
+        replicas: the desired replicas; None if the object has no such field.
+        failure: why it could not create a pod, in the API server's words; may be empty. Only
+            ReplicaSets report it.
     """
 
     replicas: int | None
@@ -58,10 +58,10 @@ class _Controller(WireStruct, frozen=True):
 
 
 def read_wanted(raw: bytes) -> WantedPods:
-    """Return how many pods a controller wants: of a Job, none once it has ended.
+    """Return the desired pods of a controller: 0 for one that has ended, or is being deleted.
 
     Raises:
-        InvalidInput: it is malformed; the error carries the path.
+        InvalidInput: `raw` is malformed; the error carries the path.
     """
     found = decode(_Controller, raw)
     has_ended = any(

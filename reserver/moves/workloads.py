@@ -1,4 +1,4 @@
-"""Caches the pods of each controller, and reads its desired replicas, of any kind by ``scale``."""
+"""Caches the pods of each controller, and reads its desired replicas, by ``scale`` if needed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from reserver.k8s.objects.objects import WireStruct, decode
 from reserver.moves.workload_object import PATHS, WantedPods, read_wanted
 
 _VERSION = re.compile(r"(?P<group>[a-z0-9.-]{1,253})/v[a-z0-9]{1,62}")
-"""An ``apiVersion`` with a group; who writes a pod also writes this."""
+"""An ``apiVersion`` with a group; checked, as any author of a pod can write it."""
 
 _MOST_BYTES = 4 * 2**20
 _REMEMBERED, _REMEMBERED_S = 1_000, 600.0
-"""How many kinds are remembered, and for how many seconds: CRDs come and go."""
+"""Most kinds that are cached, and the seconds for which they are: CRDs come and go."""
 
 
 class _Resource(WireStruct, frozen=True):
@@ -46,7 +46,7 @@ class _Scale(WireStruct, frozen=True):
 
 
 class Scales:
-    """Reads the subresource ``scale``, where a kind has one."""
+    """Reads the subresource ``scale`` of kinds that have one."""
 
     def __init__(self, client: ApiClient) -> None:
         """Read through a client."""
@@ -54,17 +54,17 @@ class Scales:
         self._known: TTLCache[tuple[str, str], str] = TTLCache(_REMEMBERED, _REMEMBERED_S)
 
     async def replicas(self, namespace: str, controller: Controller, version: str) -> int | None:
-        """Return how many pods a controller wants; None if its kind cannot tell.
+        """Return the desired replicas of a controller; None if its kind has no scale.
 
         Args:
-            namespace: of the controller.
-            controller: kind and name, as its pods have them.
-            version: its ``apiVersion``, likewise.
+            namespace: the controller's namespace.
+            controller: its kind and name, from its pods' ownerReferences.
+            version: its ``apiVersion``, from there too.
 
         Raises:
-            ApiError: the API server does not answer, or does not allow it; `is_absent` if there is
-                no such controller.
-            InvalidInput: what it answers is malformed.
+            ApiError: the API server does not answer, or refuses; `is_absent` if there is no such
+                controller.
+            InvalidInput: the answer is malformed.
         """
         if not _VERSION.fullmatch(version):
             return None
@@ -79,7 +79,7 @@ class Scales:
         return found.spec.replicas
 
     async def _resource(self, version: str, kind: str) -> str:
-        """Return the name of a kind's resource; empty if it cannot be scaled, or is not known."""
+        """Return the resource name of a kind; empty if it has no scale, or is unknown."""
         known = self._known.get((version, kind))
         if known is not None:
             return known
@@ -98,26 +98,26 @@ class Scales:
 
 
 _BUILT_IN = frozenset({"", "apps/v1", "batch/v1"})
-"""The versions of those that `PATHS` has; the others are asked by their scale."""
+"""The versions of the kinds in `PATHS`; the scale of all others is read."""
 
 _MOST_VERSIONS = 20_000
-"""So many controllers of other kinds are remembered, the latest."""
+"""Most controllers of other kinds whose versions are cached."""
 
 log = structlog.get_logger(__name__)
 
 
 class Workload(NamedTuple):
-    """A controller of pods, and the namespace that it is in."""
+    """A controller of pods, and its namespace."""
 
     namespace: str
     controller: Controller
 
 
 class Workloads:
-    """The pods of each controller, as the watch shows them."""
+    """The pods of each controller."""
 
     def __init__(self, client: ApiClient, pods: Mapping[PodName, Pod]) -> None:
-        """Put the pods in order that a watch keeps up to date; `client` asks of controllers."""
+        """Begin with an empty index; `pods` are the watched pods, `client` reads controllers."""
         self._client = client
         self._pods = pods
         self._names: defaultdict[Workload, set[PodName]] = defaultdict(set)
@@ -125,7 +125,7 @@ class Workloads:
         self._versions: LRUCache[Workload, str] = LRUCache(_MOST_VERSIONS)
 
     def changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Take a pod that has changed."""
+        """Update the index for a changed pod."""
         old, new = workload(before), workload(after)
         if before is not None and old is not None and old != new:
             self._names[old].discard(before.name)
@@ -137,18 +137,18 @@ class Workloads:
                 self._versions[new] = after.controller_version
 
     def pods(self, workload: Workload) -> Iterator[Pod]:
-        """Yield the pods of a controller that have not finished."""
+        """Yield the unfinished pods of a controller."""
         for name in self._names.get(workload, ()):
             pod = self._pods.get(name)
             if pod is not None and not pod.finished:
                 yield pod
 
     def count(self, workload: Workload) -> int:
-        """Return how many pods a controller has, finished ones included."""
+        """Return the number of a controller's pods, finished ones included."""
         return len(self._names.get(workload, ()))
 
     async def wants(self, workload: Workload) -> WantedPods | None:
-        """Return how many pods a controller wants; None where nobody can tell.
+        """Return the desired pods of a controller; None if unknown.
 
         Raises:
             ApiError: the API server does not answer.
@@ -176,7 +176,7 @@ class Workloads:
 
 
 def workload(pod: Pod | None) -> Workload | None:
-    """Return what makes a pod again; None if nothing does."""
+    """Return the controller of a pod; None without one."""
     if pod is None or pod.controller == NO_CONTROLLER:
         return None
     return Workload(pod.name.namespace, pod.controller)
