@@ -7,12 +7,16 @@ arrays over all slots, whatever the number of workloads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reserver.cluster.byte_cache import ByteCache
 from reserver.cluster.categorical import ABSENT, Bools, Categorical, Ids, IndexedCategorical
 from reserver.cluster.constraints import HostPort, PodTerm
 from reserver.cluster.labels import Labels, LabelTable, Selector
@@ -26,8 +30,14 @@ DAEMON_SET = ("apps/v1", "DaemonSet")
 """apiVersion and kind of Kubernetes' own daemon controller."""
 
 _FIRST_SIZE = 64
+_KNOWN_BYTES = 16 * 2**20
+_ENTRY_BYTES = 1024
 _ANY_LABELS = None
 """The topic of a term that requires no value of any label."""
+
+Slots = NDArray[np.intp]
+
+V = TypeVar("V", bound=Hashable)
 
 
 class PodTable:
@@ -56,6 +66,7 @@ class PodTable:
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
         self._claims_of: dict[int, tuple[PodName, ...]] = {}
+        self._known: ByteCache[Hashable, Slots] = ByteCache(_KNOWN_BYTES)
         self.uids: list[str] = []
         self._used = 0
         self._free: list[int] = []
@@ -63,6 +74,7 @@ class PodTable:
     def add(self, pod: Pod, row: int) -> int:
         """Add a pod to the node of a row; return its slot."""
         slot = self._free.pop() if self._free else self._next_slot()
+        self._forget()
         self.rows[slot] = row
         self.terminating[slot] = pod.terminating
         self.belonging[slot] = self.belongs(pod)
@@ -74,6 +86,7 @@ class PodTable:
 
     def add_all(self, pods: Sequence[Pod], rows: NDArray[np.intp]) -> range:
         """Add pods to the nodes of rows at once; return their slots."""
+        self._forget()
         slots = range(self._used, self._used + len(pods))
         self._used = slots.stop
         while self._used > len(self.rows):
@@ -99,6 +112,7 @@ class PodTable:
 
     def remove(self, slot: int, pod: Pod) -> None:
         """Remove a pod from its slot."""
+        self._forget()
         self.rows[slot], self.uids[slot] = ABSENT, ""
         if pod.constraints.anti_affinity:
             self._anti_affinity.put(slot, None)
@@ -106,24 +120,52 @@ class PodTable:
             self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
-        for claim in self._claims_of.pop(slot, ()):
-            self._claims[claim] -= 1
-            if not self._claims[claim]:
-                del self._claims[claim]
+        self._drop_claims(slot)
         self._free.append(slot)
 
-    def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Bools:
-        """Return, for each slot, whether its pod is selected.
+    @contextmanager
+    def without(self, slot: int) -> Iterator[None]:
+        """Hide the pod of a slot until the block ends."""
+        row, self.rows[slot] = self.rows[slot], ABSENT
+        claims = self._drop_claims(slot)
+        try:
+            yield
+        finally:
+            self.rows[slot] = row
+            self._take_claims(slot, claims)
+
+    def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Slots:
+        """Return the slots of the pods that are selected.
 
         Args:
             namespaces: namespaces of the pods; None for all.
             selector: selects the labels of the pods.
         """
-        if namespaces is None:
-            candidates: Bools = self.rows != ABSENT
-        else:
-            candidates = self._namespaces.among(namespaces)
-        return candidates & self._labels.matching(selector)
+        among = None if namespaces is None else frozenset(namespaces)
+        return self._found((among, selector), partial(self._matching, among, selector))
+
+    def _matching(self, namespaces: frozenset[str] | None, selector: Selector) -> Bools:
+        spaces = self._namespaces
+        meant = spaces.present() if namespaces is None else spaces.among(namespaces)
+        return meant & self._labels.matching(selector)
+
+    def _found(self, key: Hashable, find: Callable[[], Bools]) -> Slots:
+        """Return the slots that are found, until a pod comes or goes: moves change none."""
+        known = self._known.get(key)
+        if known is None:
+            known = np.flatnonzero(find())
+            self._known.put(key, known, known.nbytes + _ENTRY_BYTES)
+        return known
+
+    def _forget(self) -> None:
+        if self._known.size:
+            self._known.clear()
+
+    def rows_of(self, slots: Slots) -> Ids:
+        """Return the row of each of these pods that is not hidden."""
+        rows = self.rows[slots]
+        found: Ids = rows[rows != ABSENT]
+        return found
 
     @property
     def guests(self) -> Bools:
@@ -154,7 +196,7 @@ class PodTable:
             if rejects(term):
                 ids_by_key.setdefault(term.topology_key, set()).add(number)
         for key, ids in ids_by_key.items():
-            yield key, self.rows[self._anti_affinity.having(ids)]
+            yield key, self._having("anti-affinity", self._anti_affinity, ids)
 
     def rows_taking(self, ports: Iterable[HostPort]) -> Ids:
         """Return the rows of pods whose host ports conflict with these."""
@@ -164,7 +206,11 @@ class PodTable:
             for number, taken in self._ports.about(_port_numbers(ports))
             if any(own.conflicts(port) for own in ports for port in taken)
         ]
-        return self.rows[self._ports.having(ids)]
+        return self._having("ports", self._ports, set(ids))
+
+    def _having(self, name: str, column: Categorical[V], ids: set[int]) -> Ids:
+        slots = self._found((name, frozenset(ids)), partial(column.having, ids))
+        return self.rows_of(slots)
 
     def uses(self, claim: PodName) -> bool:
         """Return whether a pod uses a PersistentVolumeClaim."""
@@ -182,8 +228,20 @@ class PodTable:
         if constraints.host_ports:
             self._ports.put(slot, constraints.host_ports)
         if pod.volume_claims:
-            names = self._claims_of[slot] = tuple(pod.claim_names())
-            self._claims.update(names)
+            self._take_claims(slot, tuple(pod.claim_names()))
+
+    def _take_claims(self, slot: int, claims: tuple[PodName, ...]) -> None:
+        if claims:
+            self._claims_of[slot] = claims
+            self._claims.update(claims)
+
+    def _drop_claims(self, slot: int) -> tuple[PodName, ...]:
+        claims = self._claims_of.pop(slot, ())
+        for claim in claims:
+            self._claims[claim] -= 1
+            if not self._claims[claim]:
+                del self._claims[claim]
+        return claims
 
     def _next_slot(self) -> int:
         slot = self._used

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import NamedTuple
 
@@ -171,19 +171,10 @@ class Snapshot(WholeNodes):
         self._counted[pod_uid] = before._replace(node=node)
         self._borrow(node, before.pod)
 
-    @contextmanager
-    def unseen(self, pod_uid: str) -> Iterator[None]:
+    def unseen(self, pod_uid: str) -> AbstractContextManager[None]:
         """Hide a pod from the residents until the block ends; its requests still count."""
         counted = self._counted.get(pod_uid)
-        if counted is None:
-            yield
-            return
-        self.residents.remove(counted.slot, counted.pod)
-        try:
-            yield
-        finally:
-            slot = self.residents.add(counted.pod, self._row_of[counted.node])
-            self._counted[pod_uid] = counted._replace(slot=slot)
+        return self.residents.without(counted.slot) if counted else nullcontext()
 
     def counted(self, pod_uid: str) -> CountedPod | None:
         """Return a counted pod with its node; None if it is not counted."""

@@ -7,7 +7,7 @@ plugins/podtopologyspread (common.go, filtering.go) for ``whenUnsatisfiable: DoN
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -58,11 +58,8 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
 def companions(terms: Iterable[PodTerm], snapshot: Snapshot) -> Ids:
     """Return the row of each pod on a node that all of these terms mean."""
     residents = snapshot.residents
-    meant = residents.rows >= 0
-    for term in terms:
-        meant &= residents.matching(_namespaces(term, snapshot), term.selector)
-    found: Ids = residents.rows[meant]
-    return found
+    meant = (residents.matching(_namespaces(term, snapshot), term.selector) for term in terms)
+    return residents.rows_of(reduce(np.intersect1d, meant))
 
 
 def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
@@ -77,7 +74,7 @@ def meant_by(terms: Iterable[PodTerm], snapshot: Snapshot) -> Iterator[tuple[Pod
     """Yield each term with the rows of the pods that it means."""
     for term in terms:
         meant = snapshot.residents.matching(_namespaces(term, snapshot), term.selector)
-        yield term, snapshot.residents.rows[meant]
+        yield term, snapshot.residents.rows_of(meant)
 
 
 def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
@@ -175,7 +172,7 @@ def selector_of(pod: Pod, constraint: Spread) -> Selector:
     return Selector(equals(same).requirements + constraint.selector.requirements)
 
 
-def rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> np.ndarray:
+def rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> Ids:
     """Return the row of each pod that is counted.
 
     Pods that are being deleted are not, and a selector for everything counts none
@@ -184,5 +181,5 @@ def rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> np.n
     residents = snapshot.residents
     if selector == EVERYTHING:
         return residents.rows[:0]
-    counted = residents.matching((namespace,), selector) & ~residents.terminating
-    return residents.rows[counted]
+    meant = residents.matching((namespace,), selector)
+    return residents.rows_of(meant[~residents.terminating[meant]])

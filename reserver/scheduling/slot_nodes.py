@@ -163,7 +163,7 @@ def strangers(rules: Sequence[OwnerRule], snapshot: Snapshot) -> Bools:
     guests = residents.guests
     alike = np.zeros_like(guests)
     for rule in rules:
-        alike |= residents.matching((rule.namespace,), rule.selector)
+        alike[residents.matching((rule.namespace,), rule.selector)] = True
     found = snapshot.marked(residents.rows[guests & ~alike])
     if all(
         (rule.pod, rule.controller, rule.replaces) == ("", NO_CONTROLLER, NOBODY) for rule in rules

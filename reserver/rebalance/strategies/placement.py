@@ -15,7 +15,10 @@ from reserver.rebalance.arguments.placement import (
     RemovePodsViolatingNodeTaints,
 )
 from reserver.rebalance.pod_index import Once, PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
+from reserver.rebalance.strategies.candidate import Batches, Candidate, Floats, StrategyState
+
+Better = dict[tuple[int, float], tuple[Bools, Floats]]
+"""Where preferences are met better, and how little, by their weights and what a node meets."""
 
 
 def by_anti_affinity(
@@ -48,9 +51,10 @@ def by_node_affinity(args: RemovePodsViolatingNodeAffinity, state: StrategyState
         nobody = np.zeros_like(chosen)
         misplaced = _misplaced(chosen, state) if NodeAffinityType.REQUIRED in kinds else nobody
         unhappy = _unhappy(chosen, state) if NodeAffinityType.PREFERRED in kinds else nobody
+        known: Better = {}
         for batch in state.batches(misplaced | unhappy):
             yield [
-                _violating(pod, index) if misplaced[pod] else _preferring(pod, state)
+                _violating(pod, index) if misplaced[pod] else _preferring(pod, state, known)
                 for pod in batch
                 if state.passes(pod) and state.fits(pod)
             ]
@@ -80,15 +84,18 @@ def _violating(pod: int, index: PodIndex) -> Candidate:
     return Candidate(pod, reason, "its node affinity is met", waits=True)
 
 
-def _preferring(pod: int, state: StrategyState) -> Candidate:
+def _preferring(pod: int, state: StrategyState, known: Better) -> Candidate:
     listed = state.index.pods[pod]
     weights = state.weights(listed.preferences)
+    own = float(weights[state.rows[pod]])
+    key = id(weights), own  # The state keeps them.
+    accept, score = known.get(key) or known.setdefault(key, (weights > own, -weights))
     return Candidate(
         pod,
         f"other nodes meet its preferred node affinity better than {listed.node}",
         "its node affinity is met better",
-        weights > weights[state.rows[pod]],
-        -weights,
+        accept,
+        score,
         waits=True,
     )
 
