@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 
+from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
@@ -10,6 +12,7 @@ from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.fit import fits
+from reserver.scheduling.neighbours import rows_of_pods
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, held, node, pod, requested, reservation, state_of
 
@@ -65,6 +68,27 @@ def test_pods_that_are_counted_at_once_count_as_one_by_one() -> None:
     at_once.uncount("uid-p2")
     assert at_once.amounts("a", "cpu").requested == 4000
     assert at_once.counted("uid-p3") == one_by_one.counted("uid-p3")
+
+
+def test_what_a_selector_matches_follows_pods_that_come_move_hide_and_go() -> None:
+    snapshot = Snapshot()
+    for name in "ab":
+        snapshot.set_node(node(name))
+    web = replace(taking("uid", {}), labels={"app": "web"})
+
+    def found() -> list[int]:
+        return list(map(int, rows_of_pods("shop", equals({"app": "web"}), snapshot)))
+
+    assert found() == []
+    snapshot.count(web, "a")
+    assert found() == [snapshot.row("a")]
+    snapshot.move("uid", "b")
+    assert found() == [snapshot.row("b")]
+    with snapshot.unseen("uid"):
+        assert found() == []
+    assert found() == [snapshot.row("b")]
+    snapshot.uncount("uid")
+    assert found() == []
 
 
 def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_clean() -> None:
