@@ -161,7 +161,7 @@ class Expiries:
         """
         family = GaugeMetricFamily(
             "reserver_certificate_expiry_timestamp_seconds",
-            "When the first certificate of a file, or of a client, expires, in unix seconds.",
+            "Expiry of the first certificate of a file, or of a client, in unix seconds.",
             labels=("file",),
         )
         for name, pem in self._written():

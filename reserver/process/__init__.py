@@ -1,1 +1,1 @@
-"""One process: its parts, put together, with metrics, traces and readiness."""
+"""The parts of one process, put together, with metrics, traces and readiness."""

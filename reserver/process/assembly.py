@@ -67,13 +67,13 @@ from reserver.stores.stores import (
 from reserver.stores.writer import StoreEdits
 
 _MOST_REPORTED = 300
-"""How many characters of an error of the API server are reported."""
+"""Most characters of an API server's error in an event."""
 
 
 class Assembly:
     """The connected parts of the process; `background.lead` starts them.
 
-    What feeds what::
+    Data flows::
 
         API server ── reflectors ──► state (snapshot, ledger), caches of the stores and of quotas
         caches, state ── changes ──► listeners: waker, cleaner, placer, stores' statuses, features,
@@ -82,14 +82,14 @@ class Assembly:
         statuses, cleaner, requeue, quota_writer, recorder ──► API server
 
     Attributes:
-        clock: tells the time that decisions are made at.
-        listeners: are notified of what changes, in this order.
-        stores: the reservations that are written, and who writes them and their statuses.
-        reflectors: what keeps all of it up to date.
-        history: what was before this process started.
-        features: what is done beside, if it is asked for.
+        clock: unix seconds, the time of decisions.
+        listeners: notified of changes, in this order.
+        stores: the written reservations, with the writers of their entries and statuses.
+        reflectors: keep the state and the caches up to date.
+        history: reads what happened before this process started.
+        features: optional features that the settings enable.
         readiness: whether calls may be decided.
-        measured: how long holds take and last.
+        measured: metrics of acknowledgements, waits and duration of holds.
     """
 
     def __init__(
@@ -100,13 +100,14 @@ class Assembly:
         writes: asyncio.TaskGroup,
         lease: Lease | None = None,
     ) -> None:
-        """Put it together; nothing runs yet.
+        """Put the parts together; nothing runs yet.
 
         Args:
-            settings: what to read, and where.
-            clock: tells the time that decisions are made at.
-            writes: owns the writes of reservations under way.
-            lease: what has to be held to answer; None where nobody else may answer.
+            settings: the settings of `serve`.
+            client: client of the API server.
+            clock: unix seconds, the time of decisions.
+            writes: owns the writes of reservations in flight.
+            lease: the Lease without which this process may not act; None for a single replica.
 
         Raises:
             ConfigurationError: the default quota cannot be read.
@@ -137,7 +138,7 @@ class Assembly:
         configmaps: ConfigMapCache,
         objects: ObjectCache,
     ) -> None:
-        """Make what keeps the state and the caches up to date, and what reads the past."""
+        """Make the reflectors of the state and the caches, and the reader of the history."""
         cluster = tuple(cluster_reflectors(client, self.state))
         home, is_optional = settings.namespace, not settings.needs_crd
         written = (
@@ -171,7 +172,7 @@ class Assembly:
         self.archivist = ArchiveWriter(client, settings.namespace, kept, clock)
 
     def _make_accounts(self, settings: Settings, client: ApiClient) -> None:
-        """Account what holds cost and how far they are used, and warn before they expire."""
+        """Make the accounts of cost and use of holds, and the warnings before their expiry."""
         expiring = partial(reservation_events.expiring, self.recorder, self.stores)
         unused = partial(reservation_events.little_used, self.recorder, self.stores)
         least = read_percent(settings.warn_use_below) or 0
@@ -261,7 +262,7 @@ class Assembly:
         self._on_fault(ref, take_note("ledger", ref, error))
 
     def queues(self) -> Iterator[WorkQueue[Any]]:
-        """Yield the queues of all loops that run."""
+        """Yield the queues of all running loops."""
         quotas = self.quota_writer
         yield from (self.placer.queue, self.waker.queue, self.requeue.queue, self.cleaner.queue)
         yield from (quotas.unsettled, quotas.unwritten, self.archivist.queue, self.recorder.queue)
@@ -270,18 +271,18 @@ class Assembly:
 
     @property
     def ledger(self) -> LedgerView:
-        """The ledger of reservations, at this moment."""
+        """The ledger of reservations, advanced to this moment."""
         self.state.ledger.advance(self.clock())
         return self.state.ledger
 
     @property
     def expiring(self) -> int:
-        """How many holds expire soon although nobody has claimed them."""
+        """Number of holds that expire soon without a claim."""
         return len(self.reminder.expiring)
 
     @property
     def is_ready(self) -> bool:
-        """Whether calls are decided."""
+        """Whether this process decides calls."""
         return not self.readiness.obstacles()
 
 
@@ -289,7 +290,7 @@ def default_quota(settings: Settings) -> Quota | None:
     """Return the quota of namespaces without one.
 
     Raises:
-        ConfigurationError: it cannot be read.
+        ConfigurationError: the setting is not a valid quota.
     """
     try:
         return quota_codec.parse_default(settings.default_quota)

@@ -1,4 +1,4 @@
-"""Background tasks: what runs beside the calls, when each part starts, and writes under way."""
+"""Background tasks: their order of start, and writes in flight."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reserver.process.leadership import LeaderLabel
 log = structlog.get_logger(__name__)
 
 _HISTORY_PATIENCE_S = 5.0
-"""How long calls wait for the history to be read, in seconds: without it more is held."""
+"""Seconds for which calls wait for the history to be read: without it more room is held."""
 
 
 async def lead(
@@ -34,13 +34,12 @@ async def lead(
 ) -> None:
     """Watch the cluster and decide; with a lease, only once it is held.
 
-    Watching begins only then, so that what is listed includes every binding of the previous leader.
+    Watches begin only then, so that the lists include every binding of the previous leader.
 
     Args:
-        assembly: what runs.
-        client: reads what is compared with etcd.
-        follow: what follows the changes of reservations, or else runs on the leader alone, until
-            cancelled, once it is ready.
+        assembly: the parts to run.
+        client: reads objects for the comparison with etcd.
+        follow: run on the leader once it is ready, until cancelled; for example the gRPC feed.
         standing_by: returns once the lease is held.
     """
     if assembly.readiness.lease is not None:
@@ -67,12 +66,12 @@ async def stand_by(
 ) -> None:
     """Acquire the lease; until then show whether this process could lead."""
     standby = assembly.readiness.standby
-    if label is not None:  # Its container led before it was restarted.
+    if label is not None:  # The container may have led before it was restarted.
         await label.clear()
     async with asyncio.TaskGroup() as tasks:
-        looking = tasks.create_task(standby.run(client, assembly.reflectors))
+        trying = tasks.create_task(standby.run(client, assembly.reflectors))
         await lease.acquire()
-        looking.cancel()
+        trying.cancel()
 
 
 async def _keep(lease: Lease, lost: Callable[[WentBack], None]) -> None:
@@ -80,16 +79,16 @@ async def _keep(lease: Lease, lost: Callable[[WentBack], None]) -> None:
         try:
             await lease.keep()
         except WentBack as exc:
-            lost(exc)  # Who takes the lead now would trust the API server's caches.
+            lost(exc)  # A new leader would trust the API server's invalid caches.
         except LeadershipLost as exc:
             log.error("leadership lost, ending at once", why=str(exc))
-            os._exit(1)  # No write that is under way may be made any more.
+            os._exit(1)  # No write in flight may be sent any more.
 
 
 async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     """Wait until the history is read; write nothing until then.
 
-    What writes would take turns with what is waited for, and a tenant may give it much to write.
+    Writers would compete with these reads, and a tenant may cause many writes.
     """
     stores, ledger = assembly.stores, assembly.state.ledger
     with suppress(TimeoutError):
@@ -113,7 +112,7 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
 
 
 def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
-    """Begin to clean, acknowledge, place, wake, report and rebalance."""
+    """Start the loops that clean, acknowledge, place, wake, report and rebalance."""
     readiness = assembly.readiness
     tasks.create_task(assembly.recorder.run())
     tasks.create_task(assembly.ceiling.run())
@@ -135,26 +134,26 @@ def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
 
 
 _WRITES_S = 5.0
-"""How long writes under way may take once the watches have ended, in seconds. What waits for one
-of these would wait for ever; the next Reserver finishes a set, or takes it back."""
+"""Seconds for writes in flight after the watches have ended. A write that waits for a watch would
+wait forever; the next process finishes a set, or removes it."""
 
 
 class WriteTasks(asyncio.TaskGroup):
-    """Writes under way, which go on if nobody waits for them; at the end of the block a while."""
+    """Writes that go on without a caller; the end of the block waits `_WRITES_S` for them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._under_way: set[asyncio.Task[Any]] = set()
 
     def create_task(self, *args: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401
-        """Begin a write."""
+        """Start a write."""
         task = super().create_task(*args, **options)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
 
-    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401, PYI036 - as the base has it
-        """Wait for them a while."""
+    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401, PYI036 - as in the base class
+        """Wait for the writes, at most `_WRITES_S`."""
         timer = asyncio.get_running_loop().call_later(_WRITES_S, self._give_up)
         try:
             await super().__aexit__(*raised)

@@ -1,13 +1,13 @@
-"""What a bug report and a person who debugs need: a dump, a profile, and the z-pages.
+"""A dump for bug reports, a profile, and the z-pages.
 
-The dump says what was set and what is seen, by number and by name: no specs, no descriptions, no
-labels, annotations or environment of pods, no bytes of certificates or tokens.
+The dump has settings, counts and names: no specs, no descriptions, no labels, annotations or
+environment of pods, no bytes of certificates or tokens.
 
-/flagz and /statusz (the z-pages of Kubernetes' components, KEP-4827, KEP-4828) are for a person,
-/configz is for a program, too. They are served where only trusted callers come. A profile says
-which functions the event loop's thread runs, sampled a hundred times a second by another thread, so
-that calls take no longer meanwhile. The samples are folded stacks, one a line, as flame graphs take
-them (speedscope, flamegraph.pl).
+/flagz and /statusz (the z-pages of Kubernetes' components, KEP-4827, KEP-4828) are for people,
+/configz is for programs, too. Only listeners for trusted callers serve them. A profile shows the
+functions of the event loop's thread, sampled a hundred times a second by another thread, so that
+calls take no longer meanwhile. The samples are folded stacks, one per line, the input of flame
+graphs (speedscope, flamegraph.pl).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PAUSE_S = 0.01
 
 
 class Profiler:
-    """Profiles the thread that it is made in, one profile at a time."""
+    """Profiles the thread that creates it, one profile at a time."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -91,11 +91,11 @@ Warning: This endpoint is not meant to be machine parseable, has no formatting c
 guarantees and is for debugging purposes only.
 
 """
-"""As components of Kubernetes write it, with the name of the page."""
+"""The header of Kubernetes' components, with the name of the page."""
 
 
 def paths(reload: Reload, others: Iterable[str]) -> Paths:
-    """Return the handlers of the pages, given the paths that are served beside them."""
+    """Return the handlers of the pages; `others` are the other paths of the listener."""
     began, served = time.time(), [*others]
 
     def status() -> HttpResponse:
@@ -119,13 +119,13 @@ def flagz(settings: Settings) -> str:
     lines = []
     for each in declared(settings):
         value = getattr(settings, each.field)
-        said = map(_written, value if each.is_repeated else (value,))
-        lines.append(f"{each.name.removeprefix('--')}={','.join(said)}\n")
+        values = map(_written, value if each.is_repeated else (value,))
+        lines.append(f"{each.name.removeprefix('--')}={','.join(values)}\n")
     return "".join((_HEADER.format("flagz"), *sorted(lines)))
 
 
-def _written(value: Any) -> str:  # noqa: ANN401 - of any type that flags have
-    """Return a value as the command line has it."""
+def _written(value: Any) -> str:  # noqa: ANN401 - a flag may have any type
+    """Return a value as written on the command line."""
     match value:
         case bool():
             return str(value).lower()
@@ -139,12 +139,12 @@ def _written(value: Any) -> str:  # noqa: ANN401 - of any type that flags have
 
 
 def statusz(began: float, now: float, served: Iterable[str]) -> str:
-    """Return for how long the process has served, its versions, and its paths.
+    """Return start time and uptime of the process, its versions, and its paths.
 
     Args:
-        began: in seconds since 1970.
-        now: the same.
-        served: the paths; the first part of each is shown.
+        began: start of the process, unix seconds.
+        now: unix seconds.
+        served: the paths; only the first segment of each is shown.
     """
     started = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(began))
     minutes, seconds = divmod(int(now - began), 60)
@@ -161,16 +161,16 @@ def statusz(began: float, now: float, served: Iterable[str]) -> str:
 
 
 MOST_BYTES = 2**20
-"""How long the document is at most, in bytes."""
+"""Most bytes of the document."""
 
 _MOST_NAMED = 100
-"""How many reservations and how many waiting pods it names."""
+"""Most reservations, and most waiting pods, in the document."""
 
 _MOST_LINES = 2000
-"""How many lines of the metrics it has."""
+"""Most lines of metrics in the document."""
 
 _MOST_TEXT = 1000
-"""How many characters of any text it has."""
+"""Most characters of a text in the document."""
 
 _PACKAGES = (DISTRIBUTION, "aiohttp", "grpcio", "kubernetes", "msgspec", "numpy", "uvloop")
 
@@ -178,7 +178,7 @@ _PACKAGES = (DISTRIBUTION, "aiohttp", "grpcio", "kubernetes", "msgspec", "numpy"
 async def dump(
     settings: Settings, parts: Assembly, exposed: Callable[[], Awaitable[bytes]]
 ) -> bytes:
-    """Return the document, as JSON; `exposed` returns the metrics as Prometheus reads them."""
+    """Return the document, as JSON; `exposed` returns the metrics in Prometheus' format."""
     waiting = parts.state.waiting
     metrics = (await exposed()).decode(errors="replace").splitlines()
     document = {
@@ -188,7 +188,9 @@ async def dump(
             "system": platform.platform(),
             **{name: metadata.version(name) for name in _PACKAGES},
         },
-        "settings": {each.name: _said(getattr(settings, each.name)) for each in fields(settings)},
+        "settings": {
+            each.name: _setting(getattr(settings, each.name)) for each in fields(settings)
+        },
         "obstacles": _texts(parts.readiness.obstacles()),
         "nodes": parts.state.snapshot.node_count,
         "pods": len(parts.state.pods),
@@ -209,7 +211,7 @@ async def dump(
 
 
 def _reservations(parts: Assembly) -> Iterator[dict[str, object]]:
-    """Yield the oldest: what they are, not what they say."""
+    """Yield identity and phase of the oldest reservations, without texts of their authors."""
     for reservation, phase in islice(parts.ledger, _MOST_NAMED):
         yield {
             "ref": shorten(str(reservation.ref), _MOST_TEXT),
@@ -235,18 +237,18 @@ def _watches(parts: Assembly) -> Iterator[dict[str, object]]:
 
 
 def _tasks() -> Tally[str]:
-    """Return how many tasks run which coroutine."""
+    """Return the number of tasks, by coroutine."""
     return Tally(
         getattr(task.get_coro(), "__qualname__", "unknown") for task in asyncio.all_tasks()
     )
 
 
-def _said(value: object) -> object:
-    """Return a setting as it was given: files by their names."""
+def _setting(value: object) -> object:
+    """Return a setting as JSON; files by their names."""
     if isinstance(value, bool | int | float) or value is None:
         return value
     if isinstance(value, tuple | list | frozenset):
-        return [_said(each) for each in islice(value, _MOST_NAMED)]
+        return [_setting(each) for each in islice(value, _MOST_NAMED)]
     return shorten(str(value), _MOST_TEXT)
 
 

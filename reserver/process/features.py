@@ -1,4 +1,4 @@
-"""What Reserver does only where it is asked to, and imports only then."""
+"""Optional features, which are imported only if the settings enable them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """What features are built on: the parts that every Reserver has.
+    """The parts of every Reserver, on which features are built.
 
     Attributes:
+        client: client of the API server.
         clock: unix seconds.
-        stores: the reservations that are written.
-        objects: those that are objects.
-        listeners: are notified of what changes.
-        obstacles: returns why calls are not decided.
-        is_up_to_date: waits for what watches are known to have missed, asks etcd, and returns
-            whether calls are decided.
-        unsuited: has a seat placed anew that is of no use where it is, and says whether anywhere.
+        state: snapshot and ledger.
+        stores: the written reservations.
+        objects: the Reservation objects.
+        recorder: writes events.
+        listeners: notified of changes.
+        obstacles: returns the reasons why calls are not decided.
+        is_up_to_date: waits for missed changes of watches, asks etcd, and returns whether calls
+            are decided.
+        unsuited: places a seat again that no pod can use on its node; the flag allows all nodes.
     """
 
     client: ApiClient
@@ -60,20 +63,20 @@ class Core:
 
 
 class Features:
-    """What Reserver is asked to do beside holding reservations; None is what it is not.
+    """The optional features; the attribute of a disabled feature is None.
 
     Attributes:
-        scale_down_guard: keeps autoscalers from nodes that are held.
-        buffers: has autoscalers make room for reservations that wait.
+        scale_down_guard: keeps autoscalers from removing nodes with holds.
+        buffers: makes autoscalers add room for waiting reservations.
         patches: the SchedPatches, for the webhooks.
-        reflectors: what keeps them up to date, and is waited for before calls are decided.
-        unawaited: what keeps them up to date, and is not.
-        queues: what they have to do.
-        runs: what they do, until cancelled.
+        reflectors: reflectors that must be synced before calls are decided.
+        unawaited: reflectors that need not be synced.
+        queues: work queues of the features.
+        runs: loops of the features, each until cancelled.
     """
 
     def __init__(self, settings: Settings, core: Core) -> None:
-        """Put together what the settings ask for; nothing runs yet."""
+        """Make the enabled features; nothing runs yet."""
         self._core = core
         self.reflectors: list[Reflector] = []
         self.unawaited: list[Reflector] = []
@@ -131,7 +134,7 @@ class Features:
         from reserver.maintenance.setup import assembled
 
         core, mover = self._core, self.mover
-        assert mover is not None  # noqa: S101 - settings see to it
+        assert mover is not None  # noqa: S101 - the settings require pod moves
         parts = (core.client, core.clock, core.state, mover.moves, core.recorder)
         maintainer = assembled(
             *parts, core.is_up_to_date, not_ready_s=settings.replace_not_ready_after
@@ -169,7 +172,7 @@ class Features:
 
 
 def allow(mover: MoveController, settings: Settings) -> None:
-    """Say when pods may be moved, and how many at once; a limit of 0 is none."""
+    """Set windows for moves and their limits; a limit of 0 means none."""
     from reserver.moves.arbitration import MoveLimits
 
     limits = MoveLimits(

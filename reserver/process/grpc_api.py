@@ -20,12 +20,14 @@ from reserver.settings.serve import Settings
 def prepare(
     settings: Settings, reviews: ApiClient, assembly: Assembly, extender: Extender, metrics: Metrics
 ) -> Service:
-    """Return the services; their watches show what changes from now on.
+    """Return the services; their watches show changes from now on.
 
     Args:
-        settings: who may call.
+        settings: the allowed callers and their audiences.
         reviews: client of the API server, for tokens and rights.
-        assembly: what is served.
+        assembly: the state and stores to serve.
+        extender: answers the calls of kube-scheduler.
+        metrics: counts the calls.
     """
     access = None
     if settings.wants_grpc_tokens:

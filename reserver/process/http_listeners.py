@@ -1,7 +1,7 @@
-"""The HTTP listeners of one process: those of the extender, of health, of metrics over TLS.
+"""The HTTP listeners of one process: the extender, health, and metrics over TLS.
 
-Metrics over TLS are for callers whose token may get them, as Kubernetes' own components have it:
-the API server says whose token it is (TokenReview), and whether that user may ``get`` the path
+Metrics over TLS are for callers with a permitted token, as in Kubernetes' own components: the API
+server returns the token's user (TokenReview), and whether that user may ``get`` the path
 (SubjectAccessReview, `nonResourceURLs` in RBAC).
 """
 
@@ -33,15 +33,15 @@ _BEARER = "bearer "
 
 
 class AnyClientTls(ServerTls):
-    """TLS without certificates of clients."""
+    """TLS without client certificates."""
 
     def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002
-        """Return None: a token says who calls."""
+        """Return None: the token identifies the caller."""
         return None
 
 
 def guarded(paths: Paths, reviewer: Reviewer) -> Paths:
-    """Return the same paths, answered for users that may get them."""
+    """Return the same paths, answered only for users that may get them."""
     return {
         path: (method, partial(_guarded, handler, reviewer))
         for path, (method, handler) in paths.items()
@@ -68,20 +68,22 @@ async def _guarded(handler: Handler, reviewer: Reviewer, request: HttpRequest) -
 
 
 SHUTDOWN_S = BIND_PATIENCE_S + 1
-"""How long requests in flight may take to finish, in seconds."""
+"""Seconds in which requests in flight must finish."""
 
 _METRICS_LIMITS = replace(HEALTH_LIMITS, header_bytes=8192)
-"""As of health, with room for a token."""
+"""The limits of health, with room for a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpListeners:
-    """What is served where, over HTTP.
+    """The HTTP listeners, with their paths.
 
     Attributes:
-        reload: has the settings: the addresses, and who may call.
+        reload: has the settings: addresses and allowed callers.
+        routes: handlers of the extender, of health and of metrics.
+        metrics: counts refused calls.
         reviews: client of the API server, for tokens and rights.
-        expiries: measure the certificates of the extender's clients.
+        expiries: measures the certificates of the extender's clients.
     """
 
     reload: Reload
@@ -107,7 +109,7 @@ class HttpListeners:
 
     @property
     def settings(self) -> Settings:
-        """Those in force."""
+        """The settings in force."""
         return self.reload.settings
 
     def _extender(self, paths: Paths) -> AbstractAsyncContextManager[str]:
@@ -143,6 +145,6 @@ class HttpListeners:
 
 
 def _profiled() -> Paths:
-    from reserver.process.debugging import PATH, Profiler  # noqa: PLC0415 - few ask for it
+    from reserver.process.debugging import PATH, Profiler  # noqa: PLC0415 - rarely enabled
 
     return {PATH: ("GET", Profiler().profile)}

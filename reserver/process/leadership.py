@@ -31,7 +31,7 @@ _RETRY_S = 1.0
 
 
 def lease_of(settings: Settings, client: ApiClient) -> Lease | None:
-    """Return the Lease that replicas share; None where nobody else may answer."""
+    """Return the Lease that replicas share; None for a single replica."""
     if not settings.leader_elect:
         return None
     identity = f"{socket.gethostname()}_{uuid4()}"
@@ -39,20 +39,20 @@ def lease_of(settings: Settings, client: ApiClient) -> Lease | None:
 
 
 def label_of(settings: Settings, client: ApiClient) -> LeaderLabel | None:
-    """Return the label of the leader's pod; None where no Service selects by it."""
+    """Return the label of the leader's pod; None if no Service selects by it."""
     if not (settings.leader_elect and settings.pod_name):
         return None
     return LeaderLabel(client, settings.namespace, settings.pod_name)
 
 
 class _Pod(NamedTuple):
-    """Whose label is written, and to what."""
+    """A pod, with the desired state of its label."""
 
     name: str
     is_serving: bool
 
     def patch(self) -> dict[str, object]:
-        """Return what to write; the cost has a ReplicaSet delete the leader last."""
+        """Return the patch; the deletion cost makes a ReplicaSet delete the leader last."""
         label, cost = ("true", "1") if self.is_serving else (None, None)
         return {"metadata": {"labels": {SERVING: label}, "annotations": {_DELETION_COST: cost}}}
 
@@ -74,21 +74,21 @@ class _Pods(msgspec.Struct, frozen=True):
 
 
 class LeaderLabel:
-    """The label ``reserver.io/serving`` of pods: on that of the leader, and on no other.
+    """The label ``reserver.io/serving``: on the leader's pod, and on no other.
 
-    It goes through ``pods/status``, which takes labels, too: the right to patch pods could swap
-    their images.
+    It is written with ``pods/status``, which accepts labels: the right to patch pods would also
+    allow changing their images.
     """
 
     def __init__(self, client: ApiClient, namespace: str, pod: str) -> None:
-        """Write the labels of a namespace; `pod` is the one of this process."""
+        """Write the labels of a namespace; `pod` is the name of this process's pod."""
         self._client = client
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
         self._own = pod
-        self._complaint = ""
+        self._problem = ""
 
     async def clear(self) -> None:
-        """Remove the label of this pod: its container led before it was restarted."""
+        """Remove the label of this pod: its container may have led before it was restarted."""
         while not await self._written(_Pod(self._own, is_serving=False)):  # noqa: ASYNC110
             await asyncio.sleep(_RETRY_S)
 
@@ -100,13 +100,13 @@ class LeaderLabel:
 
     async def _settled(self) -> bool:
         try:
-            there = decode(_Pods, await self._client.get(self._pods, _LABELLED)).names
+            labelled = decode(_Pods, await self._client.get(self._pods, _LABELLED)).names
         except (ApiError, InvalidInput) as exc:
-            self._complain(exc)
+            self._log_problem(exc)
             return False
-        wrong = [_Pod(name, is_serving=False) for name in there if name != self._own]
-        own = [] if self._own in there else [_Pod(self._own, is_serving=True)]
-        return all([await self._written(each) for each in (*own, *wrong)])
+        others = [_Pod(name, is_serving=False) for name in labelled if name != self._own]
+        own = [] if self._own in labelled else [_Pod(self._own, is_serving=True)]
+        return all([await self._written(each) for each in (*own, *others)])
 
     async def _written(self, pod: _Pod) -> bool:
         try:
@@ -114,12 +114,12 @@ class LeaderLabel:
         except ApiError as exc:
             if exc.is_absent and pod.name != self._own:
                 return True
-            self._complain(exc)
+            self._log_problem(exc)
             return exc.is_absent
-        self._complaint = ""
+        self._problem = ""
         return True
 
-    def _complain(self, error: Exception) -> None:
-        if str(error) != self._complaint:  # One line for one fault, however often it is retried.
+    def _log_problem(self, error: Exception) -> None:
+        if str(error) != self._problem:  # One line for each new reason, not for each attempt.
             log.warning("leader's pod cannot be labelled, retrying", why=str(error))
-        self._complaint = str(error)
+        self._problem = str(error)

@@ -1,4 +1,4 @@
-"""Structured logs on standard error: JSON for machines, one coloured line for a terminal."""
+"""Structured logs on standard error: JSON for machines, a coloured line for a terminal."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from reserver.settings.serve import LogFormat, LogLevel
 
 
 def is_json(form: LogFormat | None) -> bool:
-    """Return whether logs are JSON: as asked for, or else unless a person reads them."""
+    """Return whether logs are JSON: as set, or by default unless standard error is a terminal."""
     return form is LogFormat.JSON if form else not sys.stderr.isatty()
 
 
 def configure(level: LogLevel, form: LogFormat | None = None) -> None:
-    """Write logs from `level` on, those of libraries and of Python itself included.
+    """Write logs from `level` on, including logs of libraries and of Python itself.
 
     With JSON, nothing else goes to standard error. May be called again.
     """
-    with _without("rich"):  # With which structlog would show tracebacks in colour: 73 modules.
+    with _without("rich"):  # structlog would import its 73 modules for coloured tracebacks.
         import structlog  # noqa: PLC0415 - see above
 
     number = logging.getLevelNamesMapping()[level.upper()]
     as_json = is_json(form)
-    to_json = structlog.processors.JSONRenderer()  # It escapes by itself all that is not ASCII.
+    to_json = structlog.processors.JSONRenderer()  # Escapes all that is not ASCII.
     console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[
@@ -51,11 +51,11 @@ def configure(level: LogLevel, form: LogFormat | None = None) -> None:
             handler.setFormatter(_JsonLines())
         logging.captureWarnings(capture=True)
         sys.excepthook = _fault
-        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's core writes lines of its own.
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's core writes lines of another form.
 
 
 class _JsonLines(logging.Formatter):
-    """Lines of libraries, in the form of ours."""
+    """Formats log lines of libraries as Reserver's own."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -76,11 +76,11 @@ def _fault(kind: type[BaseException], error: BaseException, where: TracebackType
 
 @contextmanager
 def _without(name: str) -> Iterator[None]:
-    """Let imports find no package of this name, unless it is there already."""
+    """Hide a package from imports in this block, unless it is imported already."""
     if name in sys.modules:
         yield
         return
-    sys.modules[name] = None  # type: ignore[assignment]  # which Python takes for: there is none
+    sys.modules[name] = None  # type: ignore[assignment]  # Python then finds no such module.
     try:
         yield
     finally:

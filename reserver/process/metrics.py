@@ -1,4 +1,4 @@
-"""Metrics of the parts of this process and of its container, apart from calls."""
+"""Metrics of this process and of its container, without those of calls."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from reserver.provisioning.controller import Provisioner
 
 _UNITS = {"cpu": ("core", 1000), "memory": ("byte", 1), "ephemeral-storage": ("byte", 1)}
-"""Names of units as kube-state-metrics has them, and how many of ours are one; others: integer."""
+"""Unit names of kube-state-metrics, each with its factor to ours; others are integers."""
 
 
 def measured(parts: Assembly) -> Iterator[Metric]:
-    """Yield what the parts count, and how much they have at this moment."""
+    """Yield the counters of the parts, and their current sizes."""
     yield from _counters(parts)
     yield from _watches(parts)
     yield from _resources(parts)
@@ -41,45 +41,45 @@ def measured(parts: Assembly) -> Iterator[Metric]:
 
 
 def _leadership(lease: Lease | None) -> Iterator[Metric]:
-    told = "1 while this process leads, or needs no Lease to."  # Under everybody's name.
+    help_text = "1 while this process leads, or needs no Lease to."  # Same name for all replicas.
     leads = {("reserver",): lease is None or lease.is_held}
-    yield gauge("leader_election_master_status", told, leads.items(), ("name",))
+    yield gauge("leader_election_master_status", help_text, leads.items(), ("name",))
 
 
 def _counters(parts: Assembly) -> Iterator[Metric]:
     stores = parts.stores
-    told = "Reservations that hold and exceed a limit that was made or lowered after them."
+    help_text = "Reservations in force that exceed a limit set after them."
     beyond = (known for store in stores for known in store.cache.all_known())
     exceeding = {
         (EXCEEDS_QUOTA,): parts.state.ledger.quotas.exceeding_count(),
         (EXCEEDS_BOUNDS,): sum(bool(each.entries.beyond) for each in beyond),
     }
-    yield gauge("reserver_reservations_exceeding", told, exceeding.items(), ("reason",))
-    lost = "Edits that were not made because somebody wrote the key in between."
+    yield gauge("reserver_reservations_exceeding", help_text, exceeding.items(), ("reason",))
+    lost = "Edits that were not made because another client changed the key."
     deprecated = "Deprecated: use reserver_store_edit_conflicts_total."
-    unclaimed = "Reservations that expired with slots that nobody had claimed."
-    placed = "Reservations that name no node placed, or placed again."
+    unclaimed = "Reservations that expired with unclaimed slots."
+    placed = "Placements of reservations without a node, repeated ones included."
     woken = "Waiting pods sent back to kube-scheduler because less is held."
     status_writes = sum(store.statuses.writes for store in stores)
     history_writes = parts.archivist.writes
-    for name, told, value in (
+    for name, help_text, value in (
         ("problems", "Entries reported as not enforced.", parts.recorder.reported),
         ("store_edits", "Edits that the cleaner made.", parts.cleaner.edits),
         ("store_edit_conflicts", lost, parts.cleaner.lost),
         ("store_edits_lost", deprecated, parts.cleaner.lost),
-        ("status_writes", "Writes of what became of entries.", status_writes),
-        ("quota_status_writes", "Writes of what is used of quotas.", parts.quota_writer.writes),
+        ("status_writes", "Writes of statuses of reservations.", status_writes),
+        ("quota_status_writes", "Writes of used amounts of quotas.", parts.quota_writer.writes),
         ("expired_unclaimed", unclaimed, parts.archivist.unclaimed),
-        ("history_writes", "Writes of what became of reservations.", history_writes),
+        ("history_writes", "Writes of the history of reservations.", history_writes),
         ("account_writes", "Writes of the accounts.", parts.accountant.writes),
         ("placements", placed, parts.placer.placed),
         ("woken_pods", woken, parts.waker.woken),
     ):
-        yield counter(f"reserver_{name}", told, value)
+        yield counter(f"reserver_{name}", help_text, value)
 
 
 def _watches(parts: Assembly) -> Iterator[Metric]:
-    """Yield how the watches are, by collection; several watches of one count together."""
+    """Yield the state of the watches, by collection; several watches of one count together."""
     lists, watches, unreadable = Tally[str](), Tally[str](), Tally[str]()
     is_current: dict[str, bool] = {}
     for each in (*parts.reflectors, *parts.features.unawaited):
@@ -89,44 +89,46 @@ def _watches(parts: Assembly) -> Iterator[Metric]:
         unreadable[name] += each.view.unreadable
         is_current[name] = is_current.get(name, True) and each.current.is_set()
     passed_over = "Objects that were passed over because they could not be read."
-    for family, told, by_name in (
+    for family, help_text, by_name in (
         ("reserver_lists", "Lists of a watched collection.", lists),
         ("reserver_watches", "Watches begun, resumed ones included.", watches),
         ("reserver_unreadable_objects", passed_over, unreadable),
     ):
-        yield counter(family, told, _by(by_name), ("collection",))
-    synced = "1 while a watch has shown everything that happened, as far as is known."
-    for family, told in (
+        yield counter(family, help_text, _by(by_name), ("collection",))
+    synced = "1 while a watch is known to have missed no change."
+    for family, help_text in (
         ("reserver_watch_synced", synced),
         ("reserver_watch_current", "Deprecated: use reserver_watch_synced."),
     ):
-        yield gauge(family, told, _by(is_current), ("collection",))
+        yield gauge(family, help_text, _by(is_current), ("collection",))
 
 
 def _by(values: Mapping[str, float]) -> Iterator[tuple[tuple[str], float]]:
-    """Yield the samples of values by one label."""
+    """Yield values as samples with one label."""
     return (((name,), value) for name, value in values.items())
 
 
 def _resources(parts: Assembly) -> Iterator[Metric]:
-    """Yield what all nodes offer, and what pods and holds take of it."""
+    """Yield the amounts that all nodes offer, and that pods and holds take."""
     snapshot = parts.state.snapshot
-    for kind, told, layer in (
-        ("allocatable", "What the nodes offer to pods.", snapshot.allocatable),
-        ("requested", "What pods on the nodes request.", snapshot.requested),
-        ("held", "What reservations hold on the nodes for pods to come.", snapshot.held),
+    for kind, help_text, layer in (
+        ("allocatable", "Allocatable resources of all nodes.", snapshot.allocatable),
+        ("requested", "Requests of the pods on the nodes.", snapshot.requested),
+        ("held", "Resources that reservations hold on the nodes.", snapshot.held),
     ):
-        totals = layer.sum(axis=0, dtype=np.float64)  # Integers of 64 bits might overflow.
+        totals = layer.sum(axis=0, dtype=np.float64)  # The sum may exceed int64.
         by_name = {name: totals[column] for name, column in snapshot.columns.items()}
-        yield gauge(f"reserver_resources_{kind}", told, _in_units(by_name), ("resource", "unit"))
+        yield gauge(
+            f"reserver_resources_{kind}", help_text, _in_units(by_name), ("resource", "unit")
+        )
     ceiling = parts.state.ledger.quotas.ceiling
     limits, used = ceiling.quota.hard, ceiling.used
-    for kind, told, amounts in (
-        ("ceiling", "The most that all tenants may hold together.", limits),
-        ("held", "What all tenants hold together, counted as quotas count it.", used),
+    for kind, help_text, amounts in (
+        ("ceiling", "Ceiling on the holds of all tenants together.", limits),
+        ("held", "Holds of all tenants together, counted as for quotas.", used),
     ):
         by_name = {counted.removeprefix(HELD): amount for counted, amount in amounts.items()}
-        yield gauge(f"reserver_tenant_{kind}", told, _in_units(by_name), ("resource", "unit"))
+        yield gauge(f"reserver_tenant_{kind}", help_text, _in_units(by_name), ("resource", "unit"))
 
 
 def _in_units(amounts: Mapping[str, float]) -> Iterator[tuple[tuple[str, str], float]]:
@@ -137,38 +139,38 @@ def _in_units(amounts: Mapping[str, float]) -> Iterator[tuple[tuple[str, str], f
 
 
 def _queues(parts: Assembly) -> Iterator[Metric]:
-    told = "What waits for its turn, or is worked on."
+    help_text = "Work that waits for its turn, or is under way."
     depths = [((queue.name,), queue.depth) for queue in parts.queues()]
-    yield gauge("reserver_queue_depth", told, depths, ("queue",))
+    yield gauge("reserver_queue_depth", help_text, depths, ("queue",))
 
 
-def _features(asked: Features) -> Iterator[Metric]:
-    """Yield what is counted where it is asked for, and of ProvisioningRequests in any case."""
-    yield from _provisioning(asked.provisioner)
-    if asked.mover is not None:
-        yield from _moves(asked.mover)
-    if asked.maintainer is not None:
-        yield from _maintenance(asked.maintainer)
-    if asked.buffers is not None:
-        writer = asked.buffers.writer
-        told = "CapacityBuffers that have autoscalers make room for reservations and pods."
-        yield gauge("reserver_capacity_buffers", told, len(writer))
-        told = "Writes and deletions of CapacityBuffers."
-        yield counter("reserver_capacity_buffer_writes", told, writer.writes)
-    if asked.patches is not None:
-        patches = asked.patches
+def _features(features: Features) -> Iterator[Metric]:
+    """Yield the metrics of enabled features, and always those of ProvisioningRequests."""
+    yield from _provisioning(features.provisioner)
+    if features.mover is not None:
+        yield from _moves(features.mover)
+    if features.maintainer is not None:
+        yield from _maintenance(features.maintainer)
+    if features.buffers is not None:
+        writer = features.buffers.writer
+        help_text = "CapacityBuffers that make autoscalers add room for reservations and pods."
+        yield gauge("reserver_capacity_buffers", help_text, len(writer))
+        help_text = "Writes and deletions of CapacityBuffers."
+        yield counter("reserver_capacity_buffer_writes", help_text, writer.writes)
+    if features.patches is not None:
+        patches = features.patches
         yield gauge("reserver_sched_patches", "SchedPatches.", len(patches.names()))
-        told = "Writes of statuses of SchedPatches."
-        yield counter("reserver_sched_patch_status_writes", told, patches.writes)
+        help_text = "Writes of statuses of SchedPatches."
+        yield counter("reserver_sched_patch_status_writes", help_text, patches.writes)
 
 
 def _moves(mover: MoveController) -> Iterator[Metric]:
     from reserver.moves.phases import ENDED, MovePhase  # noqa: PLC0415 - imported with the mover
 
-    told = "PodMoves that have not ended, by phase."
+    help_text = "PodMoves that have not ended, by phase."
     counts = Tally(known.move.status.phase for known in mover.moves if known.move)
     phases = [((phase,), counts[phase]) for phase in MovePhase if phase not in ENDED]
-    yield gauge("reserver_pod_moves_under_way", told, phases, ("phase",))
+    yield gauge("reserver_pod_moves_under_way", help_text, phases, ("phase",))
     writes = mover.writes
     yield counter("reserver_pod_move_status_writes", "Writes of statuses of PodMoves.", writes)
 
@@ -176,32 +178,32 @@ def _moves(mover: MoveController) -> Iterator[Metric]:
 def _maintenance(maintainer: MaintenanceController) -> Iterator[Metric]:
     from reserver.maintenance.model import NodePhase  # noqa: PLC0415 - imported with the maintainer
 
-    told = "Nodes of MaintenanceWindows that are not over, by phase."
+    help_text = "Nodes of MaintenanceWindows that are not over, by phase."
     phases = [((phase,), maintainer.counts.get(phase, 0)) for phase in NodePhase]
-    yield gauge("reserver_maintenance_nodes", told, phases, ("phase",))
-    told = "Writes of nodes for MaintenanceWindows."
-    yield counter("reserver_maintenance_node_writes", told, maintainer.writes)
+    yield gauge("reserver_maintenance_nodes", help_text, phases, ("phase",))
+    help_text = "Writes of nodes for MaintenanceWindows."
+    yield counter("reserver_maintenance_node_writes", help_text, maintainer.writes)
 
 
 def _provisioning(provisioner: Provisioner | None) -> Iterator[Metric]:
-    told = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
+    help_text = "ProvisioningRequests of hold.reserver.io, by the conditions that are true."
     requests = provisioner.requests if provisioner else ()
     counts = Tally(kind for known in requests for kind in Kind if known.request.holds(kind))
     by_condition = [((kind,), counts[kind]) for kind in Kind]
-    yield gauge("reserver_provisioning_requests", told, by_condition, ("condition",))
+    yield gauge("reserver_provisioning_requests", help_text, by_condition, ("condition",))
     writes = provisioner.writes if provisioner else 0
-    told = "Writes of statuses of ProvisioningRequests."
-    yield counter("reserver_provisioning_request_status_writes", told, writes)
+    help_text = "Writes of statuses of ProvisioningRequests."
+    yield counter("reserver_provisioning_request_status_writes", help_text, writes)
 
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
 _UNLIMITED = 1 << 60
-"""So much version 1 has where nobody has set a limit."""
+"""The limit that cgroup version 1 shows without a limit is larger."""
 
 
 def memory_limit(own: Path = _OWN, cgroups: Path = _CGROUPS) -> int:
-    """Return the limit in bytes, as it is now; 0 without one."""
+    """Return the current memory limit in bytes; 0 without one."""
     try:
         lines = own.read_text().splitlines()
     except OSError:  # Not on Linux.
@@ -211,7 +213,7 @@ def memory_limit(own: Path = _OWN, cgroups: Path = _CGROUPS) -> int:
 
 
 def _limits(line: str, cgroups: Path) -> Iterator[int]:
-    """Yield the limits of a cgroup, and of those that it is in."""
+    """Yield the limits of a cgroup and of its parents."""
     _, controllers, path = line.split(":", 2)
     if controllers and "memory" not in controllers.split(","):
         return
@@ -222,7 +224,7 @@ def _limits(line: str, cgroups: Path) -> Iterator[int]:
     for each in (within, *within.parents):
         try:
             text = (folder / each / name).read_text().strip()
-        except OSError:  # A container sees only its own, as the root.
+        except OSError:  # A container sees only its own cgroup, as the root.
             continue
         if text.isdecimal() and int(text) < _UNLIMITED:
             yield int(text)
@@ -230,5 +232,5 @@ def _limits(line: str, cgroups: Path) -> Iterator[int]:
 
 def memory_measured() -> Iterator[Metric]:
     """Yield the memory limit."""
-    told = "Memory limit of the container, by its cgroup; 0 without one."
-    yield gauge("reserver_memory_limit_bytes", told, memory_limit())
+    help_text = "Memory limit of the container, by its cgroup; 0 without one."
+    yield gauge("reserver_memory_limit_bytes", help_text, memory_limit())

@@ -1,4 +1,4 @@
-"""Readiness: whether this process knows the cluster well enough to decide, or to lead."""
+"""Readiness: whether this process may decide, and whether it could lead."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from reserver.scheduling.state import State
 log = structlog.get_logger(__name__)
 
 BEAT_S = 0.1
-"""How often it looks, in seconds."""
+"""Seconds between two beats."""
 
 STOOD_STILL_S = 1.0
-"""With this long between two looks, the process stood still, in seconds."""
+"""A longer gap between two beats means that the process stood still, in seconds."""
 
 _LOOK_S = 30.0
 _RETRY_S = 2.0
 
 
 class Standby:
-    """Whether this process could list all that a leader has to list.
+    """Whether this process could list all collections that a leader lists.
 
-    A standby starts cold (docs/adr/0007), so it lists nothing beforehand. It lists one object of
-    each collection instead: a right or a CRD that is missing is found before the leader goes.
+    A standby starts cold (docs/adr/0007), so it lists nothing in advance. It lists one object of
+    each collection instead: a missing right or CRD is found before the leader ends.
 
     Attributes:
-        obstacles: what keeps it from leading.
+        obstacles: reasons why it cannot lead.
     """
 
     def __init__(self) -> None:
-        """Begin unable."""
+        """Begin unable to lead."""
         self.obstacles: tuple[str, ...] = ("it has not tried to list the cluster yet",)
 
     async def run(self, client: ApiClient, reflectors: Sequence[Reflector]) -> None:
-        """Try again and again, until cancelled."""
+        """Try periodically, until cancelled."""
         while True:
             found = [await _obstacle(client, reflector) for reflector in reflectors]
             self.obstacles = tuple(filter(None, found))
@@ -65,35 +65,36 @@ async def _obstacle(client: ApiClient, reflector: Reflector) -> str:
 
 
 class Pulse:
-    """Tells whether this process stood still.
+    """Detects that this process stood still.
 
-    When it goes on, it has not yet read what the watches sent meanwhile, and the first thing to run
-    may be a call. So calls look, too.
+    When it resumes, it has not read the watch events sent meanwhile, and the first work may be a
+    call. So calls check as well.
     """
 
     def __init__(self, now: Callable[[], float] = elapsed) -> None:
-        """Begin to look; `now` is seconds that go on while the process stands still."""
+        """Begin; `now` returns seconds that advance while the process stands still."""
         self._now = now
-        self._looked_at = now()
+        self._checked_at = now()
 
     def stood_still(self) -> float:
-        """Return how long it stood still since the last look, in seconds; 0 if it did not."""
-        before, self._looked_at = self._looked_at, self._now()
-        gap_s = self._looked_at - before
+        """Return the seconds for which it stood still since the last check; 0 if it did not."""
+        before, self._checked_at = self._checked_at, self._now()
+        gap_s = self._checked_at - before
         return gap_s if gap_s > STOOD_STILL_S else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessReadiness:
-    """Whether this process knows the cluster well enough to decide on it.
+    """Whether the caches of this process are complete enough to decide.
 
     Attributes:
-        reflectors: what keeps it up to date.
+        state: snapshot and ledger.
+        reflectors: keep the caches up to date.
         client: asks etcd.
-        lease: what has to be held to answer; None where nobody else may answer.
-        pulse: whether this process stood still, and may lack what happened meanwhile.
-        standby: whether this process could lead; it counts while another process leads.
-        etcd: whether the views are ahead of etcd.
+        lease: the Lease without which this process may not act; None for a single replica.
+        pulse: detects that this process stood still, and may lack changes.
+        standby: whether this process could lead; matters while another process leads.
+        etcd: whether the caches are ahead of etcd.
     """
 
     state: State
@@ -105,31 +106,31 @@ class ProcessReadiness:
     etcd: EtcdCheck = field(default_factory=EtcdCheck)
 
     async def beat(self) -> None:
-        """Watch whether this process stood still, until cancelled."""
+        """Check periodically whether this process stood still, until cancelled."""
         while True:
-            self._look_after()
+            self._check_pulse()
             await asyncio.sleep(BEAT_S)
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything.
+        """Wait until no watch is known to have missed changes.
 
         Raises:
-            NotReady: something lacks for longer than is excused, of one watch after the other.
+            NotReady: changes are missing for longer than `STALE_AFTER_S`, of one watch or several.
         """
-        self._look_after()
+        self._check_pulse()
         if all([reflector.current.is_set() for reflector in self.reflectors]):  # noqa: C419 - faster
-            return  # As a rule; a timeout costs more than the look.
+            return  # The usual case; a timeout costs more than this check.
         try:
             async with asyncio.timeout(STALE_AFTER_S):
                 while not all(reflector.current.is_set() for reflector in self.reflectors):
-                    for reflector in self.reflectors:  # Meanwhile the first may have broken again.
+                    for reflector in self.reflectors:  # Meanwhile another may have broken.
                         await reflector.current.wait()
         except TimeoutError:
             why = "; ".join(self.obstacles()) or "one watch after the other breaks"
             raise NotReady(f"reserver does not see the cluster yet: {why}") from None
 
     async def is_up_to_date(self) -> bool:
-        """Wait for what watches may have missed; return whether anything may be decided."""
+        """Wait for missed changes of watches; return whether calls may be decided."""
         try:
             await self.caught_up()
         except NotReady:
@@ -137,15 +138,15 @@ class ProcessReadiness:
         return not self.obstacles()
 
     async def may_write(self, within_s: float = 0.0) -> bool:
-        """Return whether what cannot be undone may be written now; etcd is asked first."""
+        """Return whether an irreversible write is safe now; etcd is asked first."""
         return await self.is_up_to_date() and await self.agrees(within_s)
 
     async def agrees(self, within_s: float = AGREED_S) -> bool:
-        """Return whether etcd, asked now or a moment ago, is not behind what is known."""
+        """Return whether etcd, asked at most `within_s` ago, is not behind the caches."""
         return await self.etcd.agrees(self.client, self.reflectors, within_s)
 
-    def _look_after(self) -> None:
-        """If this process stood still, treat the views as incomplete since then."""
+    def _check_pulse(self) -> None:
+        """After a standstill of this process, treat the views as incomplete since then."""
         seconds = self.pulse.stood_still()
         if not seconds:
             return
@@ -154,17 +155,17 @@ class ProcessReadiness:
             reflector.distrust(seconds)
 
     def inability(self) -> tuple[str, ...]:
-        """Return what keeps us from leading, or, if we lead, from deciding."""
+        """Return the reasons why a standby cannot lead, or why the leader cannot decide."""
         if self.lease is None or not self.lease.is_led_by_another:
             return self.obstacles()
         return self.standby.obstacles
 
     def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps us from deciding on the state."""
-        self._look_after()
+        """Return the reasons why this process cannot decide on the state."""
+        self._check_pulse()
         if self.lease is not None and (obstacle := self.lease.obstacle()):
             return (obstacle,)
-        # A list takes a third less than a generator, and this is asked twice for each pod.
+        # A list takes a third less than a generator, and this runs twice for each pod.
         obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
         if self.etcd.obstacle:
             obstacles.append(self.etcd.obstacle)
@@ -173,7 +174,7 @@ class ProcessReadiness:
         return tuple(obstacles)
 
     def checks(self) -> Iterator[tuple[str, str]]:
-        """Yield each condition by its name, with what keeps it from being met; empty if nothing."""
+        """Yield each condition by name, with the reason why it fails; empty if it is met."""
         if self.lease is not None:
             yield "lease", self.lease.obstacle() or ""
         for reflector in self.reflectors:

@@ -1,7 +1,7 @@
-"""Reloads the configuration file: what changes in it takes effect without a restart, if it can.
+"""Reloads the configuration file: its changes take effect without a restart where possible.
 
-A file that became invalid is refused, and the former settings stay. For what takes effect only with
-a start, the process drains and ends; who supervises it, a kubelet as a rule, starts it again.
+An invalid file is refused, and the earlier settings stay. For changes that need a restart the
+process drains and ends; its supervisor, as a rule a kubelet, starts it again.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from reserver.stores.codec import prices
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 1.0
-"""How often the file is looked at, and whether a restart is due: kubelet brings a changed ConfigMap
-within a minute or two."""
+"""Seconds between two checks of the file, and of a pending restart: kubelet updates a changed
+ConfigMap within a minute or two."""
 
 
 class Reload:
-    """The settings in force, and what the file says beyond them.
+    """The settings in force, and the changes of the file that are not.
 
     Attributes:
-        settings: those in force.
-        problem: why the file, as it is now, is refused; empty if it is not.
-        awaiting_restart: the fields whose change takes effect with the next start.
-        awaited: the settings that it would have; None if they are those in force.
+        settings: the settings in force.
+        problem: reason why the current file is refused; empty if it is valid.
+        awaiting_restart: changed fields that take effect with the next start.
+        awaited: the settings after the next start; None if they are those in force.
     """
 
     def __init__(self, settings: Settings, assembly: Assembly) -> None:
@@ -60,7 +60,7 @@ class Reload:
         self._file = ConfigurationFile(settings.config or Path())
 
     async def run(self) -> None:
-        """Look at the file until cancelled."""
+        """Check the file for changes until cancelled."""
         while self.settings.config is not None:
             with quarantined("pass", "configuration"):
                 if self._file.has_changed():
@@ -68,38 +68,38 @@ class Reload:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Read the file, and apply what takes effect without a restart."""
+        """Read the file, and apply the changes that need no restart."""
         try:
             # A quarter of a mebibyte of YAML takes half a second to read.
-            wanted = await asyncio.to_thread(self._file.settings, self.settings)
-            default_quota(wanted)
+            desired = await asyncio.to_thread(self._file.settings, self.settings)
+            default_quota(desired)
         except ConfigurationError as exc:
             self._refuse(str(exc))
             self.awaited = None  # A start would fail.
             return
         self.problem = ""
-        differing = changes(self.settings, wanted)
+        differing = changes(self.settings, desired)
         if differing.live:
-            before, self.settings = self.settings, live(self.settings, wanted)
+            before, self.settings = self.settings, live(self.settings, desired)
             await self._apply(before)
             log.info("configuration read again", fields=differing.live)
         if differing.others and differing.others != self.awaiting_restart:
             fields = ", ".join(differing.others)
             log.warning("a change of the configuration needs a restart", fields=fields)
             message = f"{fields}: takes effect with a restart, which follows once it is safe"
-            self._tell("ConfigurationNeedsRestart", message)
+            self._warn("ConfigurationNeedsRestart", message)
         self.awaiting_restart = differing.others
-        self.awaited = wanted if differing.others else None
+        self.awaited = desired if differing.others else None
 
     def _refuse(self, problem: str) -> None:
         if problem == self.problem:
             return
         self.problem = problem
         log.error("configuration refused, the former settings stay", why=problem.splitlines())
-        self._tell("ConfigurationRefused", problem)
+        self._warn("ConfigurationRefused", problem)
 
-    def _tell(self, reason: str, message: str) -> None:
-        """Queue an Event on this pod, whose name is the host's."""
+    def _warn(self, reason: str, message: str) -> None:
+        """Queue an event on this pod, whose name is the hostname."""
         pod = Metadata(socket.gethostname(), self.settings.namespace)
         self._assembly.recorder.warn(pod, reason, message, POD)
 
@@ -120,11 +120,11 @@ class Reload:
         if now.exempt_namespaces != before.exempt_namespaces:
             snapshot = parts.state.snapshot
             snapshot.exempt_namespaces = EXEMPT_NAMESPACES.union(now.exempt_namespaces)
-            for node in snapshot.node_names():  # A pod that waits may have room now.
+            for node in snapshot.node_names():  # A waiting pod may have room now.
                 parts.waker.on_capacity_freed(node)
 
     def configz(self) -> bytes:
-        """Return the settings in force as JSON, and what became of the file."""
+        """Return the settings in force, and the state of the file, as JSON."""
         file: dict[str, Any] = {
             "path": str(self.settings.config or ""),
             "problem": self.problem,
@@ -133,28 +133,28 @@ class Reload:
         return encode({API_VERSION.partition("/")[0]: document(self.settings), "file": file})
 
     def measured(self) -> Iterator[Metric]:
-        """Yield whether the file is in force."""
-        told = "1 while the file is refused."
-        yield gauge("reserver_configuration_invalid", told, bool(self.problem))
-        told = "Fields of the file whose change takes effect with a restart."
+        """Yield whether the file is in force, and the feature gates."""
+        help_text = "1 while the file is refused."
+        yield gauge("reserver_configuration_invalid", help_text, bool(self.problem))
+        help_text = "Fields of the file whose change takes effect with a restart."
         waiting = len(self.awaiting_restart)
-        yield gauge("reserver_configuration_awaiting_restart", told, waiting)
-        told = "1 of a feature gate that is on, 0 of one that is off, by stage."
+        yield gauge("reserver_configuration_awaiting_restart", help_text, waiting)
+        help_text = "1 of a feature gate that is on, 0 of one that is off, by stage."
         gates = [((g.name, g.stage), g.is_enabled) for g in feature_gates(self.settings)]
-        yield gauge("reserver_feature_enabled", told, gates, ("name", "stage"))
+        yield gauge("reserver_feature_enabled", help_text, gates, ("name", "stage"))
 
 
 STANDBY_FIRST_S = 30.0
-"""How long a leader waits, in seconds: its standby has the same file, and restarts meanwhile."""
+"""Seconds for which a leader waits: its standby has the same file, and restarts meanwhile."""
 
 
 class Restart:
-    """Decides when this process ends, so that another start reads the file.
+    """Decides when this process ends, so that the next start reads the file.
 
     A standby ends at once, a leader only once a standby is able to lead.
 
     Attributes:
-        due: set when it has to end.
+        due: set when the process has to end.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Restart:
         startable: Callable[[Settings], Awaitable[None]],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """End for what `reload` has found; `startable` raises if a start would fail."""
+        """End for the changes of `reload`; `startable` raises if a start would fail."""
         self.due = asyncio.Event()
         self._reload = reload
         self._client = client
@@ -173,34 +173,34 @@ class Restart:
         self._startable = startable
         self._timer = timer
         self._since: float | None = None
-        self._complaint = ""
+        self._waiting_for = ""
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check periodically until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
         """Set `due` if the file asks for a restart and this process may end."""
-        wanted = self._reload.awaited
-        if wanted is None:
+        desired = self._reload.awaited
+        if desired is None:
             self._since = None
             return
         self._since = self._timer() if self._since is None else self._since
         try:
-            obstacle = await self._obstacle(wanted)
+            obstacle = await self._obstacle(desired)
         except (ApiError, ConfigurationError, InvalidInput) as exc:
             obstacle = str(exc)
         if not obstacle and not self.due.is_set():
             log.warning("restarting for the configuration", fields=self._reload.awaiting_restart)
             self.due.set()
-        if obstacle != self._complaint:
+        if obstacle != self._waiting_for:
             log.info("the restart for the configuration waits", why=obstacle)
-        self._complaint = obstacle
+        self._waiting_for = obstacle
 
-    async def _obstacle(self, wanted: Settings) -> str:
-        await self._startable(wanted)
+    async def _obstacle(self, desired: Settings) -> str:
+        await self._startable(desired)
         lease, settings = self._lease, self._reload.settings
         if lease is None or lease.is_led_by_another:
             return ""

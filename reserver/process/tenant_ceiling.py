@@ -1,4 +1,4 @@
-"""The ceiling on what all tenants may hold, from shares of what the nodes offer."""
+"""The ceiling on the holds of all tenants, as shares of the nodes' allocatable."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
 
 LOOK_EVERY_S = 1.0
-"""How often the sum of what the nodes offer is taken, in seconds."""
+"""Seconds between two sums of the nodes' allocatable."""
 
 _Percents = tuple[int | None, int | None]
-"""Of the cluster and of each node; None without a limit."""
+"""Shares of the cluster and of each node; None without a limit."""
 
 
 class TenantCeiling:
-    """Keeps the limits as the settings and the nodes have them."""
+    """Keeps the limits in line with the settings and the nodes."""
 
     def __init__(self, state: State, settings: Settings) -> None:
         """Begin without limits; `look` sets them."""
@@ -30,18 +30,18 @@ class TenantCeiling:
         self.follow(settings)
 
     def follow(self, settings: Settings) -> None:
-        """Take the shares of other settings, with the next look."""
+        """Use the shares of new settings from the next `look` on."""
         self._percent_of_cluster = read_percent(settings.cluster_ceiling)
         self._percent_of_node = read_percent(settings.tenant_ceiling_node)
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Update the limits until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(LOOK_EVERY_S)
 
     def look(self) -> None:
-        """Take other limits if settings or nodes have changed."""
+        """Update the limits if settings or nodes have changed."""
         percents = self._percent_of_cluster, self._percent_of_node
         offered = self._offered() if percents != (None, None) else {}
         if (percents, offered) == self._before:
@@ -52,11 +52,11 @@ class TenantCeiling:
         limits = CeilingLimits(of_cluster, self._of_node, percents[1]) if offered else NO_LIMITS
         self._state.ledger.quotas.ceiling.limit(limits)
         for node in self._state.snapshot.node_names() if is_other else ():
-            self._state.listener.on_node_changed(node)  # What waits for a place may have one.
+            self._state.listener.on_node_changed(node)  # A waiting reservation may fit now.
 
     def _offered(self) -> dict[str, int]:
         snapshot = self._state.snapshot
-        totals = snapshot.allocatable.sum(axis=0, dtype=np.float64)  # Integers might overflow.
+        totals = snapshot.allocatable.sum(axis=0, dtype=np.float64)  # The sum may exceed int64.
         offered = {name: int(totals[column]) for name, column in snapshot.columns.items()}
         return offered | {NODES: snapshot.node_count}
 
@@ -72,6 +72,6 @@ def _shares(offered: dict[str, int], percent: int) -> dict[str, int]:
 
 
 def _share(amount: int, percent: int) -> int:
-    """Return a share of an amount, of devices rounded up; of many bytes whole MiB, to be read."""
+    """Return a share of an amount, rounded up; above 1 GiB rounded down to a readable whole MiB."""
     share = -(-amount * percent // 100)
     return share - share % 2**20 if share > 2**30 else share

@@ -1,7 +1,7 @@
 """OpenTelemetry traces of decisions, bindings, gRPC calls and moves.
 
-Nothing else imports OpenTelemetry, and nothing imports this unless traces are wanted (`app.py`):
-what decides is then replaced by what decides and tells, so that otherwise no call asks whether to.
+Only this module imports OpenTelemetry, and it is imported only with --tracing (`app.py`): traced
+subclasses then replace the extender and its bindings, so that untraced calls have no check.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from reserver.scheduling.preempt import PreemptVerdict, Victims
 from reserver.scheduling.verdicts import FilterVerdict
 
 _POD, _NAMESPACE, _NODE = "k8s.pod.name", "k8s.namespace.name", "k8s.node.name"
-"""As OpenTelemetry's conventions for Kubernetes have them."""
+"""Attribute names of OpenTelemetry's conventions for Kubernetes."""
 
 _NANOSECONDS = 1_000_000_000
 
 
 class Tracing:
-    """Sends spans to a collector, as the standard variables OTEL_… say.
+    """Sends spans to a collector, set by the standard variables OTEL_….
 
     Attributes:
-        tracer: begins spans.
+        tracer: starts spans.
     """
 
     def __init__(self) -> None:
-        """Begin; the collector need not be there yet."""
+        """Begin; the collector need not be running yet."""
         known = {SERVICE_NAME: "reserver", SERVICE_VERSION: version(DISTRIBUTION)}
         resource = Resource(known).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -58,21 +58,21 @@ class Tracing:
         self.tracer: Tracer = self._provider.get_tracer("reserver", version(DISTRIBUTION))
 
     def extender(self, *args: Any, **more: Any) -> Extender:  # noqa: ANN401 - as Extender
-        """Return an extender that is traced."""
+        """Return an extender with traces."""
         return TracedExtender(self.tracer, *args, **more)
 
     def calls(self) -> grpc.aio.ServerInterceptor:
-        """Return what makes each gRPC call a span."""
+        """Return an interceptor that makes each gRPC call a span."""
         return TracedCalls(self.tracer)
 
     async def end(self) -> None:
-        """Send what is left, within the time that the exporter gives itself."""
+        """Send the remaining spans, within the exporter's own time limit."""
         await asyncio.to_thread(self._provider.shutdown)
 
     def move(self, move: Move) -> None:
-        """Tell of a move that has ended, with what it came to in between.
+        """Send a span of a move that has ended, with its turn and its eviction as events.
 
-        It may have begun before this process did, so the times are those of its status.
+        The move may have begun before this process, so the times are those of its status.
         """
         if not move.is_over:
             return
@@ -100,17 +100,17 @@ class Tracing:
 
 
 class TracedExtender(Extender):
-    """An extender each of whose decisions is a span."""
+    """An extender that makes each decision a span."""
 
     def __init__(self, tracer: Tracer, *args: Any, **more: Any) -> None:  # noqa: ANN401 - as Extender
-        """Decide as an extender does that is made of the other arguments."""
+        """Decide as an `Extender` with the other arguments."""
         super().__init__(*args, **more)
         self._tracer = tracer
         state, pods, _, *others = args
         self.bindings = TracedBindings(tracer, state, pods, *others)
 
     def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
-        """Return which nodes a pod may have."""
+        """Return the nodes that a pod may have."""
         with _deciding(self._tracer, "filter", pod.name.namespace, pod.name.name) as span:
             verdict = super().filter(pod, names)
             span.set_attribute("reserver.nodes.asked", len(names))
@@ -118,7 +118,7 @@ class TracedExtender(Extender):
             return verdict
 
     async def preempt(self, pod: Pod, victims: Victims) -> PreemptVerdict:
-        """Return on which nodes pods may be evicted for a pod."""
+        """Return the nodes on which pods may be evicted for a pod."""
         with _deciding(self._tracer, "preempt", pod.name.namespace, pod.name.name) as span:
             verdict = await super().preempt(pod, victims)
             span.set_attribute("reserver.nodes.asked", len(victims))
@@ -127,15 +127,15 @@ class TracedExtender(Extender):
 
 
 class TracedBindings(Bindings):
-    """Bindings each of which is a span, with the API server's write."""
+    """Bindings that make each binding a span, including the API server's write."""
 
     def __init__(self, tracer: Tracer, *args: Any) -> None:  # noqa: ANN401 - as Bindings
-        """Bind as bindings do that are made of the other arguments."""
+        """Bind as `Bindings` with the other arguments."""
         super().__init__(*args)
         self._tracer = tracer
 
     async def bind(self, args: ExtenderBindingArgs) -> BindVerdict:
-        """Bind a pod; return why not, or what it claims once it is bound."""
+        """Bind a pod; return the refusal, or the claims of the binding."""
         with _deciding(self._tracer, "bind", args.pod_namespace, args.pod_name) as span:
             span.set_attribute(_NODE, args.node)
             verdict = await super().bind(args)
@@ -146,7 +146,7 @@ class TracedBindings(Bindings):
 
 
 class TracedCalls(grpc.aio.ServerInterceptor):
-    """Makes each gRPC call a span, within the trace of the caller if it names one."""
+    """Makes each gRPC call a span, within the caller's trace if it has one."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -156,22 +156,22 @@ class TracedCalls(grpc.aio.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:  # noqa: ANN401 - as grpc types handlers
-        """Return the handler of a call, within a span; all take streams (`rpc.calls.Calls`)."""
+        """Return the handler of a call, within a span; all take streams (`interceptor.Calls`)."""
         handler = await continuation(handler_call_details)
         if handler is None or not handler_call_details.method.startswith("/reserver.v1."):
             return handler
         codec = handler.request_deserializer, handler.response_serializer
-        about = handler_call_details.method, dict(handler_call_details.invocation_metadata or ())
+        call = handler_call_details.method, dict(handler_call_details.invocation_metadata or ())
         if handler.stream_unary is not None:
 
             async def single(requests: Any, context: Any) -> Any:  # noqa: ANN401 - any message
-                with self._calling(*about, context) as span, use_span(span):
+                with self._calling(*call, context) as span, use_span(span):
                     return await handler.stream_unary(requests, context)
 
             return grpc.stream_unary_rpc_method_handler(single, *codec)
 
         async def streaming(requests: Any, context: Any) -> AsyncIterator[Any]:  # noqa: ANN401
-            with self._calling(*about, context):
+            with self._calling(*call, context):
                 async for response in handler.stream_stream(requests, context):
                     yield response
 

@@ -1,4 +1,4 @@
-"""Assembles the webhooks: handlers, listener, and the keeper of their certificate."""
+"""Assembles the webhooks: handlers, listener, and the rotation of their certificate."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Prepared(NamedTuple):
     """The webhooks, ready to serve.
 
     Attributes:
-        listener: yields their URL.
-        loops: what runs on the leader.
-        release: gives back what a successor may use.
+        listener: yields the base URL of the webhooks.
+        loops: background tasks of the leader.
+        release: releases unused SchedPatch slots for a successor.
     """
 
     listener: AbstractAsyncContextManager[str]
@@ -35,17 +35,17 @@ class Prepared(NamedTuple):
     release: Callable[[], Awaitable[None]]
 
     async def serve(self, stack: AsyncExitStack) -> str:
-        """Serve them until a stack is left; return their URL."""
+        """Serve the webhooks until the stack ends; return their URL."""
         return await stack.enter_async_context(self.listener)
 
 
 def prepare(
     settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics, expiries: Expiries
 ) -> Prepared | None:
-    """Return the webhooks, ready to serve; None where they are not served.
+    """Return the webhooks, ready to serve; None if they are disabled.
 
     Raises:
-        ConfigurationError: the files of their certificate cannot be read.
+        ConfigurationError: the files of the certificate cannot be read.
     """
     patches = assembly.features.patches
     if settings.webhook_address is None or patches is None:

@@ -79,10 +79,10 @@ def looking(now: Callable[[], float]) -> tuple[ProcessReadiness, tuple[Reflector
 def test_what_decides_first_after_a_standstill_finds_all_in_doubt() -> None:
     ticks = iter((0.0, 0.1, 7.1, 7.2))
     readiness, reflectors = looking(lambda: next(ticks))
-    readiness._look_after()
+    readiness._check_pulse()
     assert not any(each.doubted for each in reflectors)
     assert readiness.obstacles() == ("is out of date",) * 2
-    readiness._look_after()
+    readiness._check_pulse()
     assert [each.doubted for each in reflectors] == [[7.0]] * 2
 
 
