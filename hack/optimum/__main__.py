@@ -19,9 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hack.optimum.instances import Instance, instance, wanting
-from hack.optimum.planning import broken, planned
+from hack.optimum.planning import broken, ends, planned
 from reserver.rebalance.defragment import defragment
 from reserver.rebalance.makeroom import make_room
+from reserver.rebalance.plan import Plan
 from reserver.rebalance.time_limit import TimeLimit
 
 SIZES = (10, 20, 50, 100, 200)
@@ -86,13 +87,14 @@ class Row(NamedTuple):
 
 
 def ask(
-    python: str, found: Instance, case: Case, ours: int, seconds: float
+    python: str, found: Instance, case: Case, plan: Plan, seconds: float
 ) -> dict[str, int | None]:
     """Return the answer of CP-SAT, which has an environment of its own."""
     question = {
         "cluster": found.plain(),
         "landing": case.landing,
-        "ours": ours,
+        "ours": len(plan.landings if case.landing else plan.emptied),
+        "ends": ends(found, plan),
         "seconds": seconds,
         "workers": 2,
     }
@@ -116,7 +118,7 @@ def compare(case: Case, python: str, seconds: float, oracle_s: float) -> Row:
     plan = (make_room if case.landing else defragment)(cluster, limit=limit)
     took = time.process_time() - began
     gain = len(plan.landings if case.landing else plan.emptied)
-    best = ask(python, found, case, gain, oracle_s)
+    best = ask(python, found, case, plan, oracle_s)
     return Row(
         case=case,
         pods=len(found.pods),
@@ -176,7 +178,7 @@ def main() -> None:
     )
     parser.add_argument("--fills", type=float, nargs="+", default=FILLS)
     parser.add_argument("--seeds", type=int, nargs="+", default=(1,))
-    parser.add_argument("--seconds", type=float, default=5.0, help="of CPU for each of ours")
+    parser.add_argument("--seconds", type=float, default=9.0, help="of CPU for each of ours")
     parser.add_argument(
         "--oracle-seconds", type=float, default=60.0, help="for each of CP-SAT's two"
     )

@@ -3,6 +3,7 @@
 It reads a question on standard input and writes its answer to standard output, both as JSON.
 OR-Tools needs a protobuf that is older than gRPC's, so `make optimum` has an environment for it.
 The order of moves is not asked for: no plan is better than the bound, and the best may have none.
+Its searches begin with Reserver's plan, so that what it finds is never worse.
 """
 
 from __future__ import annotations
@@ -72,6 +73,24 @@ class Cluster:
             own += [self.enters[key] for key in self.enters if key[0] == name]
             model.add(sum(own) == total)
             model.add(sum(v for k, v in self.lands.items() if k[0] == name) <= self.pending[name])
+
+    def begin(self, ends: dict[str, str], at_first: dict[str, list[str]]) -> None:
+        """Begin a search where a plan ends.
+
+        Args:
+            ends: the node of each pod after the plan.
+            at_first: the app and the node of each pod.
+        """
+        settled, come = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for pod, (app, home) in at_first.items():
+            (settled if ends[pod] == home else come)[app, ends[pod]] += 1
+        for key, variable in self.stays.items():
+            self.model.add_hint(variable, settled[key])
+        for key, variable in (*self.enters.items(), *self.lands.items()):
+            self.model.add_hint(variable, come[key])
+        busy = set(ends.values())
+        for node, variable in self.empty.items():
+            self.model.add_hint(variable, node not in busy)
 
     def _keep_room(self, node: Named) -> None:
         """What is there fits; on a node that is to be empty, nothing does."""
@@ -146,9 +165,11 @@ def best(question: Named) -> Named:
 
     Args:
         question: the cluster; `landing` for pods that are to land, else nodes are to be emptied;
-            how much `ours` gains; the `seconds` that each of both searches may take, of `workers`.
+            how much `ours` gains, and where each pod `ends` by it; the `seconds` that each of both
+            searches may take, of `workers`.
     """
     cluster = Cluster(question["cluster"], landing=question["landing"])
+    cluster.begin(question["ends"], question["cluster"]["pods"])
     model = cluster.model
     gain = sum((cluster.lands if question["landing"] else cluster.empty).values())
     moves = sum(cluster.enters.values())

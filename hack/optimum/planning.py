@@ -30,3 +30,10 @@ def broken(found: Instance, plan: Plan) -> list[str]:
     moves = [Move(each.pod.name, each.source or "", each.target or "") for each in plan.moves]
     landings = [Move(each.pod.name, "", each.node) for each in plan.landings]
     return list(problems(found, [*moves, *landings], plan.emptied))
+
+
+def ends(found: Instance, plan: Plan) -> dict[str, str]:
+    """Return the node of each pod after a plan; empty for one that has none."""
+    moved = {each.pod.name: each.target or "" for each in plan.moves}
+    landed = {each.pod.name: each.node for each in plan.landings}
+    return {pod: node for pod, (_, node) in found.pods.items()} | moved | landed

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 import msgspec
 import numpy as np
 
+from reserver.cluster.categorical import Bools
+from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.rebalance.cluster_state import Amounts, ClusterState
@@ -69,3 +71,17 @@ def requested_by_node(snapshot: Snapshot) -> dict[str, Amounts]:
         snapshot.name_of(row): amounts_of(snapshot, requested[row])
         for row in map(int, snapshot.existing_rows())
     }
+
+
+def requests_of(alike: Sequence[Mapping[str, int]], snapshot: Snapshot) -> tuple[Int64s, Bools]:
+    """Return amounts as rows over the snapshot's columns, and whether one is of no column."""
+    requests = np.zeros((len(alike), snapshot.allocatable.shape[1]), dtype=np.int64)
+    lacks_column = np.zeros(len(alike), dtype=np.bool_)
+    for number, amounts in enumerate(alike):
+        for resource, amount in amounts.items():
+            column = snapshot.columns.get(resource)
+            if column is not None:
+                requests[number, column] = clamped(amount)
+            elif amount:
+                lacks_column[number] = True
+    return requests, lacks_column

@@ -75,6 +75,7 @@ class ClassModel:
         """
         classes = self._classes = pod_classes(planned, numbers, homes[numbers])
         places = self._places = places_of(planned, classes, *where)
+        self._costs = planned.costs[numbers]
         self.is_too_large = len(places.rows) > MOST_PLACES
         is_empty = ~np.isin(can_empty, places.rows[places.begun > 0])
         is_landing = classes.is_pending[places.classes] & places.enters
@@ -147,7 +148,7 @@ class ClassModel:
 
     def _goals(self, values: Floats, fewest: int | None) -> Goals:
         self._values = values
-        return Goals(_assign(values, self._classes, self._places), fewest)
+        return Goals(_assign(values, self._classes, self._places, self._costs), fewest)
 
 
 def _keep_all(program: Program, classes: PodClasses, places: Places) -> None:
@@ -205,8 +206,8 @@ def _keep_budgets(
             program.sum(np.array(variables), NO_BOUND, begun[key] - left[key])
 
 
-def _assign(values: Floats, classes: PodClasses, places: Places) -> dict[int, int]:
-    """Return the row of each pod: the first ones of a class at home stay, the others enter."""
+def _assign(values: Floats, classes: PodClasses, places: Places, costs: Floats) -> dict[int, int]:
+    """Return the row of each pod: of a class at home those stay whose move costs most."""
     rows: dict[int, int] = {}
     away: dict[int, list[int]] = {}
     stays = Counter[tuple[int, int]]()
@@ -217,8 +218,10 @@ def _assign(values: Floats, classes: PodClasses, places: Places) -> dict[int, in
             enters.setdefault(class_, []).extend([row] * many)
         else:
             stays[class_, row] = many
-    of = zip(classes.numbers.tolist(), classes.of.tolist(), classes.homes.tolist(), strict=True)
-    for number, class_, home in of:
+    for index in np.argsort(-costs, kind="stable").tolist():
+        number, class_, home = (
+            int(of[index]) for of in (classes.numbers, classes.of, classes.homes)
+        )
         if stays[class_, home]:
             stays[class_, home] -= 1
             rows[number] = home

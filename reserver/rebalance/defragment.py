@@ -263,14 +263,15 @@ def _orders(planned: PlanningSnapshot, field: _Field) -> Iterator[list[int]]:
     np.maximum.at(largest, planned.rows[leaving], sizes[leaving])
     used = np.bincount(planned.rows[leaving], weights=sizes[leaving], minlength=len(largest))
     node = planned.snapshot.allocatable[rows] @ weights
+    costs = np.bincount(planned.rows[leaving], planned.costs[leaving], len(largest))[rows]
     keys = (field.numbers.astype(np.float64), used[rows], node, largest[rows])
     keys = tuple(key / max(key.max(), 1e-9) for key in keys)
     for key in keys:
-        yield rows[np.lexsort((rows, key))].tolist()
+        yield rows[np.lexsort((rows, costs, key))].tolist()
     for shuffle in range(1, _SHUFFLES + 1):
         noise = (np.arange(1, len(rows) + 1) * _GOLDEN * shuffle) % 1.0
         key = keys[shuffle % len(keys)] * (1 - _NOISE) + noise * _NOISE
-        yield rows[np.lexsort((rows, key))].tolist()
+        yield rows[np.lexsort((rows, costs, key))].tolist()
 
 
 def _why(node: str, *, is_emptied: bool) -> Why:

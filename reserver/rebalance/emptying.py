@@ -60,7 +60,7 @@ def plan(given: RoundInput, held: Held, *, limit: TimeLimit | None = None) -> Pl
     """
     protects = planner.protection(given, pending.profile_of(given.policy))
     limits = given.policy.limits
-    planned = planning_snapshot(given.cluster, protects, held=held, limits=limits)
+    planned = planning_snapshot(given.cluster, protects, held=held, limits=limits, now=given.now)
     nodes = given.cluster.nodes
     offered = frozenset(name for name, node in nodes.items() if _may_empty(given, node))
     begun = frozenset(name for name in offered if nodes[name].is_being_emptied)

@@ -79,11 +79,13 @@ class _Score(NamedTuple):
         gained: how many nodes are emptied and how many pods land.
         landed: what the pods that land request: of as many, large ones count more.
         moves: how many there are, below zero.
+        cost: of those, below zero.
     """
 
     gained: int
     landed: float
     moves: int
+    cost: float
 
 
 def improve(
@@ -258,17 +260,22 @@ class _Search:
     def _ideal(self, rows: Rows) -> _Score:
         """Return the score of a plan by which pods get there with a move each."""
         landing = np.flatnonzero((self._homes == NOWHERE) & (rows != NOWHERE))
-        moves = np.count_nonzero((self._homes != NOWHERE) & (rows != self._homes))
-        gained = len(self._emptied(rows)) + len(landing)
-        return _Score(gained, round(float(self._sizes[landing].sum()), 9), -int(moves))
+        moving = np.flatnonzero((self._homes != NOWHERE) & (rows != self._homes))
+        return self._scored(self._emptied(rows), landing, moving)
 
     def _emptied(self, rows: Rows) -> Rows:
         return np.setdiff1d(self._can_empty, rows[self._movable])
 
     def _score(self, steps: Sequence[Step]) -> _Score:
         """Return the score of the plan that is carried out now."""
-        landing = [step.number for step in steps if step.source == NOWHERE]
-        gained = len(self._emptied(self._planned.rows)) + len(landing)
+        landing = np.array([n for n, source, _ in steps if source == NOWHERE], dtype=np.intp)
+        moving = np.array([n for n, source, _ in steps if source != NOWHERE], dtype=np.intp)
+        return self._scored(self._emptied(self._planned.rows), landing, moving)
+
+    def _scored(self, emptied: Rows, landing: Rows, moving: Rows) -> _Score:
         return _Score(
-            gained, round(float(self._sizes[landing].sum()), 9), len(landing) - len(steps)
+            len(emptied) + len(landing),
+            round(float(self._sizes[landing].sum()), 9),
+            -len(moving),
+            -round(float(self._planned.costs[moving].sum()), 1),
         )

@@ -230,7 +230,8 @@ def _sets(packing: Packing, number: int, row: int, most: int) -> Iterator[Sequen
         gained = planned.requests[np.array(sets)][:, :, asked].sum(axis=1)
         enough = np.flatnonzero(np.all(gained >= lacking, axis=1))
         waste = [packing.size_of(sets[index]) for index in enough]
-        for index in enough[np.argsort(waste, kind="stable")][:_SETS]:
+        costs = [planned.costs[list(sets[index])].sum() for index in enough]
+        for index in enough[np.lexsort((costs, waste))][:_SETS]:
             yield [*foes, *sets[index]]
 
 

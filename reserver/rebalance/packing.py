@@ -137,7 +137,7 @@ class Packing:
         found = others[fits & (others != number)]
         found = found[self._sizes[found] < self._sizes[number]]
         is_first_move = planned.rows[found] == self.home[found]
-        order = np.lexsort((found, self._sizes[found], is_first_move))
+        order = np.lexsort((found, planned.costs[found], self._sizes[found], is_first_move))
         for other in found[order[: _BREADTH[depth]]]:
             if self.steps_left <= 0:
                 return

@@ -97,7 +97,9 @@ def plan(
     """
     protects = planner.protection(given, profile_of(given.policy))
     limits = given.policy.limits
-    planned = planning_snapshot(given.cluster, protects, held=held, wanted=wanted, limits=limits)
+    planned = planning_snapshot(
+        given.cluster, protects, held=held, wanted=wanted, limits=limits, now=given.now
+    )
     return make_room(planned, together=together, limit=limit)
 
 

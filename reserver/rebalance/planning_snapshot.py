@@ -17,18 +17,20 @@ import numpy as np
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, PodTerm
-from reserver.cluster.headroom import Int64s, clamped
+from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
 from reserver.rebalance.capacity import (
     NOTHING_HELD,
     Held,
     requested_by_node,
+    requests_of,
     snapshot_of,
     takes_room,
 )
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.limits import Disruptions
+from reserver.rebalance.move_cost import ORDINARY, cost
 from reserver.rebalance.pod_index import Alike, Once
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
 from reserver.scheduling.fit import allowed
@@ -78,13 +80,14 @@ class PlanningSnapshot:
         stays = [pod.controller.kind == _DAEMONS or pod.is_mirror for pod in self.pods]
         self.stays_behind: Bools = np.array(stays, dtype=np.bool_)
         self.before = requested_by_node(snapshot)
+        self.costs = np.full(len(self.pods), ORDINARY)
         self.closed: Bools = ~snapshot.exists | snapshot.has_unreadable
         # Column by column, as it is read: one pod against all nodes.
         self.free: Int64s = np.asfortranarray(
             snapshot.allocatable - snapshot.requested - snapshot.held
         )
         asked = Alike([pod.requests for pod in self.pods], lambda each: frozenset(each.items()))
-        requests, lacks_column = _requested(asked.values, snapshot)
+        requests, lacks_column = requests_of(asked.values, snapshot)
         self.requests: Int64s = requests[asked.ids]
         self._lacks_column: Bools = lacks_column[asked.ids]
         self._asked = asked.ids
@@ -251,6 +254,7 @@ def planning_snapshot(
     held: Held = NOTHING_HELD,
     wanted: Sequence[Pod] = (),
     limits: EvictionLimits = NO_LIMITS,
+    now: float | None = None,
 ) -> PlanningSnapshot:
     """Return the planning snapshot of a cluster.
 
@@ -258,6 +262,7 @@ def planning_snapshot(
         protects: returns what protects a pod from eviction; empty if nothing does.
         wanted: pods that are to get a node and are not in the cluster, or not on a node there.
         limits: how many pods may be evicted, where nothing else counts them.
+        now: unix seconds; the costs of moves depend on it. None if all cost the same.
     """
     disruptions = Disruptions(cluster.budgets, limits)
     listed = [each for each in cluster.pods if takes_room(each.pod)]
@@ -267,21 +272,10 @@ def planning_snapshot(
         if why or each.pod.terminating:
             protected[number] = why or "it is being deleted"
     pods = [*(each.pod for each in listed), *wanted]
-    return PlanningSnapshot(snapshot_of(cluster, held), pods, disruptions, protected)
-
-
-def _requested(alike: Sequence[Mapping[str, int]], snapshot: Snapshot) -> tuple[Int64s, Bools]:
-    """Return amounts as rows over the snapshot's columns, and whether one is of no column."""
-    requests = np.zeros((len(alike), snapshot.allocatable.shape[1]), dtype=np.int64)
-    lacks_column = np.zeros(len(alike), dtype=np.bool_)
-    for number, amounts in enumerate(alike):
-        for resource, amount in amounts.items():
-            column = snapshot.columns.get(resource)
-            if column is not None:
-                requests[number, column] = clamped(amount)
-            elif amount:
-                lacks_column[number] = True
-    return requests, lacks_column
+    found = PlanningSnapshot(snapshot_of(cluster, held), pods, disruptions, protected)
+    if now is not None:
+        found.costs[: len(listed)] = [cost(each, now) for each in listed]
+    return found
 
 
 def _by_label(pods: Iterable[Pod]) -> dict[tuple[str, str] | None, set[PodTerm]]:

@@ -47,6 +47,17 @@ def test_a_pod_more_lands_with_the_fewest_moves() -> None:
     assert len(moved) == 1
 
 
+@pytest.mark.parametrize(("dear", "leaves"), [(0, 1), (1, 0)])
+def test_of_a_class_the_pods_leave_whose_moves_cost_least(dear: int, leaves: int) -> None:
+    alike = [pod(name, node="a", cpu="2") for name in ("p", "q")]
+    wanted = pod("wanted", cpu="2")
+    planned = scene(node("a", cpu="4"), node("b", cpu="2"), *alike, wanted=[wanted])
+    planned.costs[dear] = 2.0
+    found = model(planned, landing="a").more(LIMIT)
+    assert found is not None
+    assert [n for n in range(2) if found.rows[n] != planned.rows[n]] == [leaves]
+
+
 @pytest.mark.parametrize("name", ["a", "b", "c"])
 def test_a_pod_lands_on_the_node_that_is_to_gain(name: str) -> None:
     planned = cluster()

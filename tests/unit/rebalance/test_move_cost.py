@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reserver.rebalance import emptying, planner
+from reserver.rebalance import emptying, pending, planner
 from reserver.rebalance.move_cost import cost, with_costs
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.policy import DeschedulerPolicy
@@ -98,3 +98,27 @@ def test_the_node_whose_pods_cost_least_is_emptied_first() -> None:
     assert plan.emptied == ("a", "b")
     first = emptying.whole_nodes(plan, (), frozenset(), most=2)
     assert {move.pod.name for move in first} == {"cheap0", "cheap1"}
+
+
+@pytest.mark.parametrize(("dear", "emptied"), [("p0", "b"), ("p1", "a")])
+def test_of_equal_nodes_the_one_whose_pods_cost_least_is_emptied(dear: str, emptied: str) -> None:
+    pods = [
+        pod(name, on, requests={"cpu": "2"}, metadata=JOB if name == dear else {})
+        for name, on in (("p0", "a"), ("p1", "b"))
+    ]
+    stays = pod("stays", "c", requests={"cpu": "2"}, metadata={"ownerReferences": []})
+    plan = emptying.decide(given(*map(node, "abc"), *pods, stays), {}).plan
+    assert plan.emptied == (emptied,)
+
+
+@pytest.mark.parametrize(("dear", "leaves"), [("p0", "p1"), ("p1", "p0")])
+def test_of_equal_pods_the_cheapest_makes_room(dear: str, leaves: str) -> None:
+    pods = [
+        pod(name, "a", requests={"cpu": "2"}, metadata=JOB if name == dear else {})
+        for name in ("p0", "p1")
+    ]
+    stays = pod("stays", "b", requests={"cpu": "2"}, metadata={"ownerReferences": []})
+    wanted = pod("wanted", "", requests={"cpu": "2"}, spec={"nodeSelector": {"on": "a"}})
+    asked = given(node("a", labels={"on": "a"}), node("b"), *pods, stays, wanted)
+    found = pending.decide(asked, {}).plan
+    assert [move.pod.name for move in found.moves if move.source] == [leaves]
