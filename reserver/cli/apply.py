@@ -210,14 +210,14 @@ def check(selector: str, *, is_sure: bool) -> None:
         Failed: an option is missing or malformed.
     """
     if not selector.strip():
-        raise WrongUsage("--prune: releases what labels select; give them, e.g. -l team=shop")
+        raise WrongUsage("--prune: --selector is missing; write for example -l team=shop")
     try:
         selectors.parse_selector(selector)
     except InvalidInput as exc:
         raise WrongUsage(f"--selector: {exc}") from exc
     if not is_sure:
         raise WrongUsage(
-            "--prune: asks, and input or output is not a terminal; pass --yes or --dry-run"
+            "--prune: cannot ask, as input or output is not a terminal; pass --yes or --dry-run"
         )
 
 

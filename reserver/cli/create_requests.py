@@ -75,7 +75,7 @@ class CreateRequests:
         """
         if files and flags.are_given:
             raise WrongUsage(
-                "--filename: describes a reservation, and flags do, too; use one of them"
+                "--filename: excludes flags that describe a reservation; use one of them"
             )
         if not files and not name:
             raise WrongUsage(

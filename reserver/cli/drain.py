@@ -213,8 +213,8 @@ async def _judged(client: KubeClient, node: str, allowed: DrainOptions) -> Drain
     ]
     found = found._replace(refused=(*found.refused, *kept))
     if len(found.leaving) > MOST_IN_GROUP:
-        problem = f"{node} has {len(found.leaving)} pods to move, and a group {MOST_IN_GROUP}"
-        raise Refused(f"{problem}; move some of them before")
+        problem = f"{node} has {len(found.leaving)} pods to move, {MOST_IN_GROUP} is the most"
+        raise Refused(f"{problem}; first move some of them by `reserver move`")
     return found
 
 

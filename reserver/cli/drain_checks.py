@@ -23,7 +23,7 @@ from reserver.scheduling.node_rules import confinement
 
 _CLAIMS = "/api/v1/namespaces/{}/persistentvolumeclaims"
 _OTHERS = ("/api/v1/persistentvolumes", "/api/v1/nodes")
-_REMEDY = "kubectl drain evicts it without a seat, and it waits until {} is uncordoned"
+_REMEDY = "evict it by kubectl drain; its replacement waits until {} is uncordoned"
 
 
 async def held_by_reservations(target: Target) -> Held:

@@ -100,7 +100,7 @@ async def _update(
 ) -> ReservationInfo:
     one = _read(text)
     if one.name != old.name:
-        raise InvalidInput("name", f"was {old.name!r}", "leave it: a name cannot be changed")
+        raise InvalidInput("name", f"was {old.name!r}", "write the old name: it cannot be changed")
     spec = serialization.read(one.spec, one.name, namespace, time.time())
     gone = {key for key in old.labels if not is_own(key)} - one.labels.keys()
     async with progress(f"Changing {old.name}"):
@@ -119,7 +119,7 @@ def _read(text: str) -> Manifest:
     if problems:
         raise problems[0][1]
     if len(found) != 1:
-        raise InvalidInput("", f"{len(found)} documents are not one", "leave one")
+        raise InvalidInput("", f"has {len(found)} documents", "leave one")
     return found[0]
 
 

@@ -226,7 +226,7 @@ async def _leaving_pod(client: KubeClient, pod: PodName) -> tuple[bytes, MovingP
         raise
     found = decode(MovingPod, raw)
     if not found.metadata.labels:
-        raise Refused(f"{pod} has no labels, by which a SchedPatch could know its replacement")
+        raise Refused(f"{pod} has no labels, so a SchedPatch cannot select its replacement")
     return raw, found
 
 

@@ -26,8 +26,8 @@ def check(path: Path | None) -> None:
         Failed: it ends neither in .svg nor in .html.
     """
     if path is not None and path.suffix not in _KINDS:
-        problem = f"{path}: ends neither in .svg nor in .html"
-        raise WrongUsage(f"--picture: {problem}; name the file after what it is to be")
+        problem = f"{path} is neither .svg nor .html"
+        raise WrongUsage(f"--picture: {problem}; end the name in one of them")
 
 
 def save(path: Path, title: str, draw: Callable[[Console], None]) -> None:

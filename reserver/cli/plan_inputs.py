@@ -83,7 +83,7 @@ async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Clus
         dump = await asyncio.to_thread(_read_dump_file, name)
     if not dump.inventory.nodes:
         raise Refused(f"{name}: the dump has no nodes; {REMEDY}")
-    notes = () if without_holds else ("a dump has no reservations",)
+    notes = () if without_holds else ("the plan ignores reservations, which a dump does not have",)
     return Cluster(
         inventory=dump.inventory,
         policy=await asyncio.to_thread(_read_policy, policy_file, dump.inventory),
@@ -220,7 +220,7 @@ def _pods(document: ManifestDocument) -> Iterator[Pod]:
         return
     pod = read_pod(json.dumps(document.value).encode()).pod
     if not pod.name.name:
-        raise InvalidInput("metadata.name", "is empty", "every pod has a name")
+        raise InvalidInput("metadata.name", "is empty", "give the pod a name")
     yield replace(pod, uid=f"wanted {pod.name}", node="")
 
 

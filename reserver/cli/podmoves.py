@@ -144,7 +144,8 @@ async def awaited(
         if all(map(is_over, wanted.values())) or 0 < timeout_s <= passed:
             return list(wanted.values())
         if not is_told and passed > _UNANSWERED_S and not any(map(phase, wanted.values())):
-            failure.report("no Reserver carries out the moves yet; does one run with --pod-moves?")
+            asked = "does a Reserver run with featureGates.PodMoves (--pod-moves)?"
+            failure.report(f"no Reserver carries out the moves yet; {asked}")
             is_told = True
         await asyncio.sleep(LOOK_S)
 

@@ -140,7 +140,7 @@ def _following(move: Move, seen: Observation, now: float) -> Judged:
     if withdrawn := transitions.withdrawn(seen, None):
         return finished(move, now, *withdrawn)
     if seen.first is None or not seen.first.came.uid:
-        message = f"the PodMove {move.spec.after} brings its pod, and has not ended yet"
+        message = f"Reserver waits for the PodMove {move.spec.after}, which brings the pod"
         return with_status(move, reason=MoveReason.WAITS_FOR_MOVE, message=message), ()
     came = seen.first.came
     message = f"the PodMove {move.spec.after} has brought {came.name}"
@@ -268,7 +268,7 @@ def _the_pod(move: Move, seen: Observation) -> ObservedPod | None:
 
 def _last_words(move: Move, seen: Observation) -> str:
     status = move.status
-    said = f"{status.phase} when its time had passed: {status.message or 'no pod came to it'}"
+    said = f"timed out in phase {status.phase}: {status.message or 'no pod came'}"
     if status.phase is MovePhase.LANDING and status.seat and seen.heir is not None:
         said += f"; {seen.heir.name} waits for a node, and has no seat any more"
     return said

@@ -214,7 +214,7 @@ class _Ahead:
         namespace, is_alone = each.move.name.namespace, each.move.spec.group == ALONE
         if is_alone and not self._ahead.has_room(namespace):
             own, total = self._ahead.of(namespace), self._ahead.total
-            said = f"{own} moves of {namespace} have begun and not evicted yet, {total} in all"
+            said = f"{own} moves of {namespace} have to evict first, {total} in all"
             refusal = refusal or said
         if not refusal:
             self._count(each)

@@ -219,7 +219,7 @@ def _group(said: SpecObject) -> MoveGroup:
     if said.group is None:
         return ALONE
     if said.mode is MoveMode.EVICT_ONLY:
-        problem = f"its members wait for each other's seats, and {said.mode} takes none"
+        problem = f"its members wait for each other's seats, which {said.mode} does not hold"
         raise InvalidInput("group", problem, f"remove it, or write mode {MoveMode.RESERVE_FIRST}")
     if not said.group.name:
         raise InvalidInput("group.name", "is empty", "write the name that its members share")

@@ -83,7 +83,7 @@ class ReplicaSetObject(WireStruct, frozen=True):
         if ready >= others:
             return ""
         said = f"{max(ready, 0)} of the {others} other pods of ReplicaSet {self.metadata.name}"
-        return f"{said} are ready; it would remove one of the rest"
+        return f"{said} are ready; it would remove an unready one instead of this pod"
 
 
 class _Rolling(WireStruct, frozen=True):

@@ -53,7 +53,7 @@ class Surges:
         if made_by is None or move.is_entering:
             return None
         if not self.is_on and not move.may_have_copy:
-            return ObservedSurge(unfit="Reserver runs without --surge-moves")
+            return ObservedSurge(unfit="Reserver runs without featureGates.SurgeMoves")
         return await self._of(move, made_by.controller)
 
     async def _of(self, move: Move, controller: Controller) -> ObservedSurge:

@@ -194,7 +194,9 @@ class DumpReading:
             size = memoryview(raw).nbytes
             if size > MOST_BYTES:
                 raise InvalidInput(
-                    "", f"{size} bytes are too many", f"no object exceeds {MOST_BYTES}"
+                    "",
+                    f"{size} bytes are too many",
+                    f"leave it out; {MOST_BYTES} are the most",
                 )
             taker(raw)
 
@@ -261,7 +263,7 @@ def _storage_class(raw: Raw) -> StorageClass:
 
 def _put(known: dict[K, V], key: K, value: V) -> None:
     if key in known:
-        raise InvalidInput("", "it is in the dump twice", "dump the cluster at one moment")
+        raise InvalidInput("", "is in the dump twice", "dump the cluster once")
     if not (key.name if isinstance(key, PodName) else key):
-        raise InvalidInput("metadata.name", "is empty", "every object has a name")
+        raise InvalidInput("metadata.name", "is empty", "dump the cluster again")
     known[key] = value

@@ -94,11 +94,11 @@ class PodMoves(PacedMoves):
                 mode=self.mode,
             )
             after = steps.get(move.pod)
-            why = "the room that it needs is not left"
+            why = "the pod whose room it needs is not moved"
             if groups[move].name in undeclared:
                 why = undeclared[groups[move].name]
             elif after == "":
-                why = "the step before it is not made"
+                why = "the move before it is not made"
             elif not missing.hinders(move):
                 why = await self._write(name, move, asked, until, after or "")
             steps[move.pod] = "" if why else name
@@ -111,7 +111,8 @@ class PodMoves(PacedMoves):
             if move.source:
                 await self.reporter.report(outcome, terms)
             else:
-                log.info("room is held", pod=str(move.pod), node=move.target, name=name, why=why)
+                what = "room is not held" if why else "room is held"
+                log.info(what, pod=str(move.pod), node=move.target, name=name, why=why)
         return outcomes
 
     async def _declare(

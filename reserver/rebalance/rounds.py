@@ -165,7 +165,7 @@ class Rebalancer:
         if self.executors.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
-            note = f"{further} further steps of pods are left out: an evicted pod is gone"
+            note = f"an evicted pod is not moved again: {further} further moves are left out"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
         now, most = plan.moves, MOST_OPEN - own

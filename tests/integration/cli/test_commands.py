@@ -196,7 +196,7 @@ async def test_with_no_wait_what_cannot_hold_at_once_is_not_created(run: Run) ->
         ("a --owner pod/x --node w --cpu 1 --slots 0", "--slots: 0 is out of range"),
         ("a --owner pod/x --node w --cpu 1 --priority 1", "--priority: has no effect without"),
         ("A_ --owner pod/x --node w --cpu 1", "NAME: 'A_' is not a reservation's name"),
-        ("a -f x.yaml --cpu 1", "--filename: describes a reservation, and flags do, too"),
+        ("a -f x.yaml --cpu 1", "--filename: excludes flags that describe a reservation"),
         ("-f /no/such/file", "--filename: /no/such/file cannot be read: No such file"),
     ],
 )

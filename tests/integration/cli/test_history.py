@@ -204,7 +204,7 @@ async def test_accounts_sum_up_weeks_for_whom_and_what_they_cost(run: Run, world
         ("report --weekly --picture x.svg", 2, "--picture: draws no accounts"),
         ("report --since never", 2, "--since: "),
         ("report --since 0", 2, "--since: is zero"),
-        ("report --picture x.png", 2, "--picture: x.png: ends neither in .svg nor in .html"),
+        ("report --picture x.png", 2, "--picture: x.png is neither .svg nor .html"),
         ("report --resource nvidia.com/gpu", 0, "no nvidia.com/gpu was held in that time"),
     ],
 )

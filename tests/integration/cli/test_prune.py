@@ -72,7 +72,7 @@ async def test_a_refused_file_prunes_nothing(run: Run) -> None:
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
-        ("--prune --yes", "--prune: releases what labels select; give them, e.g. -l team=shop"),
+        ("--prune --yes", "--prune: --selector is missing; write for example -l team=shop"),
         ("--prune -l ,, --yes", "--selector: "),
         ("-l team=web", "--selector: is for --prune; add it, or leave this out"),
         ("--yes", "--yes: is for --prune"),

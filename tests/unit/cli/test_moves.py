@@ -462,7 +462,9 @@ def test_a_drain_says_which_volumes_stay_before_it_cordons(*, dry_run: bool) -> 
     api.others |= lists("worker-1")
     with pytest.raises(Failed) as failed:
         drain(api, dry_run=dry_run)
-    why = "shop/db-0: its volume pv-data (claim data) is on worker-1 only; kubectl drain evicts it"
+    why = (
+        "shop/db-0: its volume pv-data (claim data) is on worker-1 only; evict it by kubectl drain"
+    )
     assert why in str(failed.value)
     assert (specs(api), api.nodes["/api/v1/nodes/worker-1"]) == ([], {})
 

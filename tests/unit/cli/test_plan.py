@@ -101,7 +101,7 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
     ]
     after = {each["node"]: each["after"] for each in told["nodes"]}
     assert after["b"]["cpu"] == "2"
-    assert told["notes"] == ["a dump has no reservations"]
+    assert told["notes"] == ["the plan ignores reservations, which a dump does not have"]
     assert yaml.safe_load(_run(policy, "-o", "yaml").stdout) == told
 
 
@@ -277,7 +277,7 @@ def test_a_picture_has_the_nodes_and_names_no_other_host(
         (("--defragment", "--together"), "--pods, --together: need --make-room"),
         (("--policy-config-file=-",), "standard input is the dump already"),
         (("--policy-config-file=/nowhere",), "/nowhere: cannot be read: No such file"),
-        (("--defragment", "--picture=x.png"), "x.png: ends neither in .svg nor in .html"),
+        (("--defragment", "--picture=x.png"), "x.png is neither .svg nor .html"),
     ],
 )
 def test_wrong_usage_is_told_with_the_flag_and_the_remedy(

@@ -389,5 +389,5 @@ async def test_without_the_feature_a_move_says_so_and_evicts() -> None:
     await world.start()
     world.move(mode="SurgeFirst")
     status = await world.settle()
-    assert "without --surge-moves" in status["fallback"]
+    assert "without featureGates.SurgeMoves" in status["fallback"]
     assert status["reason"] == "Landed"

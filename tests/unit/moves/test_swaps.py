@@ -67,7 +67,7 @@ async def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held(world: 
     assert (between["phase"], between["reason"]) == ("Evicting", "WaitsForGroup")
     assert "shop/swap-2 of its group has no seat yet" in between["message"]
     assert (last["phase"], last["reason"]) == ("Pending", "WaitsForMove")
-    assert "swap-0 brings its pod, and has not ended yet" in last["message"]
+    assert "swap-0, which brings the pod" in last["message"]
     world.schedules = True
     await world.settle()
     assert world.ends() == [("Succeeded", "Landed")] * 3

@@ -152,7 +152,7 @@ async def test_what_needs_the_room_of_one_that_is_refused_is_not_written(
     outcomes = await carried_out(client, clock, MOVE, follower, free)
     assert [each.result for each in outcomes] == [Result.ERROR, Result.ERROR, Result.BACKGROUND]
     assert "the API server said 403" in outcomes[0].why
-    assert outcomes[1].why == "the room that it needs is not left"
+    assert outcomes[1].why == "the pod whose room it needs is not moved"
     assert [each["spec"]["pod"]["name"] for each in written(client)] == ["web-0", "db-1"]
 
 
@@ -188,7 +188,7 @@ async def test_the_second_step_of_a_pod_is_not_written_without_the_first_one(
     client = ScriptedClient(refused(403, "Forbidden"))
     outcomes = await carried_out(client, clock, *steps())
     assert [each.result for each in outcomes] == [Result.ERROR] * 3
-    assert outcomes[2].why == "the step before it is not made"
+    assert outcomes[2].why == "the move before it is not made"
     assert len(written(client)) == 1
 
 

@@ -145,7 +145,7 @@ async def test_without_seats_a_pod_is_evicted_once_and_its_further_steps_are_nam
     world = World(path, *CLUSTER, {}, {}, moves=steps)
     found = await world.rebalancer.round()
     assert [each.move for each in found.outcomes] == [steps[0]]
-    assert found.plan.notes == ("1 further steps of pods are left out: an evicted pod is gone",)
+    assert found.plan.notes == ("an evicted pod is not moved again: 1 further moves are left out",)
 
 
 async def test_a_dry_run_evicts_nothing(path: Path) -> None:
