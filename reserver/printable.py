@@ -29,7 +29,9 @@ def printable(text: str, keep: str = "") -> str:
 
 def is_printable(text: str, keep: str = "") -> bool:
     """Return whether a text has no invisible character; the arguments are as above."""
-    return all(found[0] in keep for found in _HIDDEN.finditer(text))
+    for layout in keep:
+        text = text.replace(layout, "")
+    return _HIDDEN.search(text) is None
 
 
 def _escape(character: str, keep: str) -> str:

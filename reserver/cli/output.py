@@ -6,17 +6,18 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from reserver.cli import serialization
 from reserver.cli.failure import WrongUsage
 from reserver.cli.jsonpath import TEMPLATE
-from reserver.client import ReservationInfo
 from reserver.errors import InvalidInput
 from reserver.printable import is_printable, printable
+
+if TYPE_CHECKING:
+    from reserver.client import ReservationInfo
 
 
 class Output(StrEnum):
@@ -81,6 +82,8 @@ def reservations(found: Sequence[ReservationInfo], output: Output, *, alone: boo
         output: in which form.
         alone: it is one that was asked for by its name: not in a list.
     """
+    from reserver.cli import serialization
+
     if output is Output.NAME:
         names([each.id for each in found])
         return

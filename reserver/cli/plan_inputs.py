@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from reserver.cli import failure
 from reserver.cli.connection import connected
@@ -25,22 +25,21 @@ from reserver.cli.target import Target
 from reserver.cluster import quantity
 from reserver.cluster.pod import Pod
 from reserver.errors import InvalidInput
-from reserver.k8s import credentials
-from reserver.k8s.client import ApiClient
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import Amounts, ClusterState
 from reserver.rebalance.dump import is_one_a_line, list_cluster, read_dump, read_lines
 from reserver.rebalance.dump_pods import read_pod
 from reserver.rebalance.dump_reader import REMEDY, Dump
-from reserver.rebalance.load import SmoothedLoad
-from reserver.rebalance.load_sources import Loads
-from reserver.rebalance.measured_load import Source
 from reserver.rebalance.pending import Slots
 from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_reader import read
 from reserver.reservations.reservation import Ref
 from reserver.settings.strict_yaml import MOST_BYTES as MOST_POLICY_BYTES
 from reserver.stores.codec import spec_codec
+
+if TYPE_CHECKING:
+    from reserver.rebalance.load import SmoothedLoad
+    from reserver.rebalance.measured_load import Source
 
 MOST_BYTES = 4 * 2**30
 _TOO_LARGE = "is larger than 4 GiB; leave objects out"
@@ -123,6 +122,10 @@ def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
 
 async def from_cluster(policy_file: str, target: Target, *, without_holds: bool) -> Cluster:
     """Return the live cluster, with what a policy and Reserver add."""
+    from reserver.k8s import credentials
+    from reserver.k8s.client import ApiClient
+    from reserver.rebalance.load_sources import Loads
+
     access = await credentials.load(target.kubeconfig, target.context)
     async with ApiClient(access) as client:
         with collecting_later():
@@ -160,6 +163,7 @@ def collecting_later() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # What was read stays until the end, and takes long to count.
         gc.enable()
 
 

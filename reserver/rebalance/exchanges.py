@@ -167,10 +167,8 @@ class _Search:
         return [*map(int, left), *map(int, nearly)]
 
     def _lacking(self, number: int, rows: Rows) -> Int64s:
-        asked = np.flatnonzero(self._planned.requests[number])
-        lacking: Int64s = (
-            self._planned.requests[number, asked] - self._planned.free[np.ix_(rows, asked)]
-        )
+        asked, free = np.flatnonzero(self._planned.requests[number]), self._planned.free
+        lacking: Int64s = self._planned.requests[number, asked] - free[rows[:, None], asked]
         return lacking
 
     def _sets(self, number: int, row: int) -> Iterator[Sequence[int]]:
@@ -184,7 +182,7 @@ class _Search:
         others = (n for n in there if n not in waiting and self._accept(n) is not None)
         leaving = [*islice(wishing, _BREADTH), *islice(others, _BREADTH)]
         asked = np.flatnonzero(planned.requests[number])
-        lacking = self._lacking(number, np.array([row]))[0]
+        lacking = planned.requests[number, asked] - planned.free[row, asked]
         for size in range(1, _MOST_TOGETHER + 1):
             sets = list(combinations(leaving, size))
             if sets:

@@ -39,5 +39,10 @@ def test_the_commands_are_known_before_anything_heavy_is_imported() -> None:
     assert imported(HEAVY, "import reserver.cli.main") == []
 
 
+def test_a_plan_for_a_dump_imports_no_client() -> None:
+    code = "import reserver.cli.rebalance"
+    assert imported(("aiohttp", "grpc", "prometheus_client", "structlog"), code) == []
+
+
 def test_serve_imports_nothing_for_what_it_is_not_asked_to_serve() -> None:
     assert imported((*ASKED_FOR, *OTHERS), SERVING) == []
