@@ -160,7 +160,7 @@ def read_pod(raw: bytes | msgspec.Raw) -> ListedPod:
         containers=_states(status.container_statuses),
         init_containers=_states(status.init_container_statuses),
         ephemeral_containers=_states(status.ephemeral_container_statuses),
-        conditions=tuple(map(_condition, status.conditions or ())),
+        conditions=tuple([_condition(each) for each in status.conditions or ()]),
     )
 
 

@@ -39,7 +39,7 @@ def cost(pod: ListedPod, now: float) -> float:
     lost = min(_MOST_HOURS, age_s / _HOUR_S) if pod.pod.controller.kind == "Job" else 0.0
     total = ORDINARY + lost + bool(pod.claims) + ((pod.priority or 0) >= _IMPORTANT)
     total += age_s < _YOUNG_S
-    restarts = sum(each.restarts for each in pod.containers)
+    restarts = sum([each.restarts for each in pod.containers])
     return round(total / 2 if restarts >= _OFTEN else total, 1)
 
 

@@ -67,7 +67,8 @@ class PlanBuilder:
         self.notes: list[str] = []
         known = planned.snapshot.columns
         self._columns = [known[name] for name in _SEEN if name in known]
-        self._offered = planned.snapshot.allocatable[:, self._columns].astype(np.float64)
+        offered = planned.snapshot.allocatable[:, self._columns].astype(np.float64)
+        self._offered = np.where(offered > 0, offered, np.inf)
         self.fullness = self._fullness(np.arange(len(planned.closed)))
         self.spent = Spent(limits)
 
@@ -97,7 +98,7 @@ class PlanBuilder:
             self.keep(number, why, refusal)
             return False
         planned = self.planned
-        rows = np.flatnonzero(planned.targets(number, accept))
+        rows = planned.targets(number, accept).nonzero()[0]
         if not len(rows):
             if waits and len(self.waiting) < _MOST_WAITING:
                 self.waiting.setdefault(number, Wish(accept, why, score))
@@ -182,9 +183,7 @@ class PlanBuilder:
         self.fullness[both] = self._fullness(both)
 
     def _fullness(self, rows: Rows) -> Floats:
-        columns, offered = self._columns, self._offered[rows]
-        free = self.planned.free[rows][:, columns]
-        shares: Floats = 1 - np.divide(free, offered, out=np.zeros_like(offered), where=offered > 0)
+        shares: Floats = 1 - self.planned.free[rows][:, self._columns] / self._offered[rows]
         fullest: Floats = shares.max(axis=1, initial=0.0)
         return fullest
 

@@ -33,7 +33,7 @@ from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.move_cost import ORDINARY, cost
 from reserver.rebalance.pod_index import Alike, Once
 from reserver.rebalance.policy import NO_LIMITS, EvictionLimits
-from reserver.scheduling.fit import allowed
+from reserver.scheduling.fit import allowed, constraint_refusals, refuse
 from reserver.scheduling.neighbours import meant_by, near_any, rejects
 from reserver.scheduling.node_rules import node_refusals, volume_refusals
 
@@ -120,7 +120,7 @@ class PlanningSnapshot:
             found[row] = False
         if (pod.volume_claims or self.has_company(number)) and found.any():
             with self.snapshot.unseen(pod.uid):
-                found &= allowed(pod, self.snapshot)
+                refuse(found, constraint_refusals(pod, self.snapshot))
         return found
 
     def admits(self, number: int) -> Bools:
@@ -239,10 +239,11 @@ class PlanningSnapshot:
         return found
 
     def _with_room(self, number: int) -> Bools:
-        """Return, for each row, whether all that a pod requests is free there."""
-        room: Bools = np.full(len(self.free), not self._lacks_column[number])
+        """Return, for each row that is open, whether all that a pod requests is free there."""
+        room: Bools = ~self.closed
+        room &= self.has_columns(number)
         wanted = self.requests[number]
-        for column in np.flatnonzero(wanted):
+        for column in wanted.nonzero()[0].tolist():
             room &= self.free[:, column] >= wanted[column]
         return room
 

@@ -94,18 +94,18 @@ def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
     """Return the same where it is known already whether the pod fits beside the holds."""
     free: Bools = snapshot.exists & beside
     judges = (node_refusals, _lacks, _neighbour_refusals)  # The last takes longest.
-    _refuse(free, chain.from_iterable(judge(pod, snapshot) for judge in judges))
+    refuse(free, chain.from_iterable(judge(pod, snapshot) for judge in judges))
     return free
 
 
 def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
     """Return, for each row of the snapshot, whether a pod may go there if there is room."""
     free = snapshot.exists.copy()
-    _refuse(free, constraint_refusals(pod, snapshot))
+    refuse(free, constraint_refusals(pod, snapshot))
     return free
 
 
-def _refuse(free: Bools, refusals: Iterator[Refusal]) -> None:
+def refuse(free: Bools, refusals: Iterator[Refusal]) -> None:
     """Take what is refused from the free rows; what comes after the last of them is not judged."""
     while free.any() and (refusal := next(refusals, None)):
         free &= ~refusal.rows
