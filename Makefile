@@ -165,7 +165,7 @@ bench-live: controlplane ## Print what a scheduled pod costs, on that control pl
 bench-cycle: controlplane ## Print where the time of a Filter call goes, on that control plane (as root); ARGS='--nodes 5000'
 	$(BIN)/python -m hack.bench.throughput.cycle $(ARGS)
 
-bench-upstream: controlplane ## Run Kubernetes' scheduler_perf with and without Reserver (builds it once); ARGS='--rounds 1'
+bench-upstream: controlplane ## Run Kubernetes' scheduler_perf with and without Reserver (builds it once); ARGS=--long
 	$(BIN)/python -m hack.bench.upstream $(ARGS)
 
 bench-start: controlplane ## Print what a start takes beside the API server of 5,000 nodes and 150,000 pods; ARGS='--pods 20000'

@@ -21,6 +21,7 @@ from hack.bed.install import ROOT
 from hack.bench.report import machine, progress, table, write
 from hack.bench.throughput.variants import VARIANTS, Extender
 from hack.bench.upstream.workloads import (
+    LONG,
     WITH_THRESHOLDS,
     WORKLOADS,
     Rate,
@@ -128,14 +129,17 @@ class Upstream:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m hack.bench.upstream", description=__doc__)
-    known = {workload.title: workload for workload in (*WORKLOADS, *WITH_THRESHOLDS)}
-    default = ",".join(workload.title for workload in WORKLOADS)
+    known = {each.title: each for each in (*WORKLOADS, *LONG, *WITH_THRESHOLDS)}
     parser.add_argument("--rounds", type=int, default=3, help="turns of each (default: 3)")
-    parser.add_argument("--only", default=default, help="workloads (default: the small ones)")
+    parser.add_argument("--long", action="store_true", help="those with 5,000 nodes as well")
+    parser.add_argument("--only", default="", help="workloads (default: the small ones)")
     parser.add_argument("--ways", default=",".join(_WAYS), help="which take turns, stock first")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md as well")
     options = parser.parse_args()
-    ways, wanted = options.ways.split(","), options.only.split(",")
+    usual = (*WORKLOADS, *LONG) if options.long else WORKLOADS
+    ways, wanted = options.ways.split(","), [each.title for each in usual]
+    if options.only:
+        wanted = options.only.split(",")
     if unknown := {*wanted} - {*known} | {*ways} - {*_WAYS}:
         there = ", ".join((*known, *_WAYS))
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {there}")

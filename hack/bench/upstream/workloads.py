@@ -38,12 +38,19 @@ class Workload:
 # Of each case the smallest that takes seconds.
 WORKLOADS = (
     Workload("misc", "SchedulingBasic", "500Nodes"),
-    Workload("misc", "SchedulingBasic", "5000Nodes"),
     Workload("affinity", "SchedulingPodAffinity", "500Nodes"),
     Workload("topology_spreading", "TopologySpreading", "500Nodes"),
     Workload("default_preemption", "PreemptionBasic", "1000Nodes"),
     Workload("default_preemption", "Unschedulable", "500Nodes/10Init/1kPods"),
     Workload("starvation", "StarvationIndependent", "10Nodes_100Cloggers", pods=50),
+)
+
+# With 5,000 nodes. The next smaller ones of pod groups are done within a second.
+LONG = (
+    Workload("misc", "SchedulingBasic", "5000Nodes"),
+    Workload("affinity", "SchedulingPodAffinity", "5000Nodes"),
+    Workload("topology_spreading", "TopologySpreading", "5000Nodes"),
+    Workload("default_preemption", "Unschedulable", "5kNodes/100Init/1kPods"),
     Workload("podgroup/basicscheduling", "BasicScheduling", "5000Nodes_1000Groups_3000Pods"),
     Workload("podgroup/gangscheduling", "GangScheduling", "5000Nodes_1000Gangs_3000Pods"),
     Workload("podgroup/tas", "TopologyAwareScheduling", "5000Nodes_750Gangs_3000Pods"),
