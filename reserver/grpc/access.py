@@ -86,9 +86,8 @@ def call_of(path: str) -> Call:
 
 
 AGAIN_S = 50.0
-"""Seconds between two reviews of a long call: with the cache of verdicts, a revoked right ends
-within
-a minute."""
+"""Seconds between two reviews of a long call: with the cache of verdicts, a revoked right
+ends within a minute."""
 
 UNCONFIRMED_S = 300.0
 """Seconds for which a long call continues while the API server does not answer reviews."""

@@ -1,1 +1,1 @@
-"""The settings of the commands that run for long, and their flags."""
+"""The settings of the long-running commands, and their flags."""

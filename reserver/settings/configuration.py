@@ -1,8 +1,8 @@
 """ReserverConfiguration: the settings of `reserver serve` in one document, read strictly.
 
-The fields are those of `Settings` that declare an `InFile`. What follows from that declaration: the
-document's types, the values that it gives, the schema (`configuration_schema.py`) and what
-`/configz` shows. The flags of these fields are deprecated.
+The document has the fields of `Settings` with an `InFile`. Its types, its schema
+(`configuration_schema.py`) and the answer of `/configz` follow from these declarations. The flags
+of these fields are deprecated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_ITEMS = 1000
 """Bound on a list of names."""
 
 _MOST_PROBLEMS = 10
-"""How many problems of a file are reported; what follows them is often a consequence."""
+"""Most problems of a file that are reported; later ones are often consequences."""
 
 Values = Mapping[str, Any]
 """Values by the field of `Settings`."""
@@ -44,7 +44,7 @@ class ConfigurationField(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Such as ``logging.level``."""
+        """The path of the field, such as ``logging.level``."""
         return self.here.path
 
     @property
@@ -76,7 +76,7 @@ class ConfigurationField(NamedTuple):
         return written if read is None else read(self.path, written)
 
     def show(self, value: Any) -> Any:  # noqa: ANN401 - as above
-        """Return a setting's value as the document has it."""
+        """Return a setting's value in the form of the document."""
         if self.here.show is not None:
             return self.here.show(value)
         if isinstance(value, tuple):
@@ -85,7 +85,7 @@ class ConfigurationField(NamedTuple):
 
     @property
     def kind(self) -> Any:  # noqa: ANN401 - a type
-        """The type of what is written."""
+        """The type of the field in the document."""
         if self.here.read is not None:
             return Any
         written = self.of.kind if self.of.flag.read is None else str
@@ -93,7 +93,7 @@ class ConfigurationField(NamedTuple):
 
 
 def show_duration(seconds: float) -> str:
-    """Return seconds as a duration is written, such as ``5m``."""
+    """Return seconds as a duration such as ``5m``."""
     for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
         if seconds % size == 0:
             return f"{seconds / size:.0f}{unit}"
@@ -112,7 +112,7 @@ def entries() -> tuple[ConfigurationField, ...]:
 
 @cache
 def _document() -> type[Any]:
-    """Return the struct of the document; its fields are called as they are written."""
+    """Return the struct of the document, with the document's names of fields."""
     top: dict[str, Any] = {"apiVersion": str, "kind": str}
     groups: dict[str, dict[str, Any]] = {}
     for entry in entries():
@@ -128,11 +128,11 @@ def _struct(name: str, fields: Mapping[str, Any]) -> type[Any]:
 
 
 def parse(raw: bytes) -> Values:
-    """Return what a document says.
+    """Return the values of a document.
 
     Raises:
-        ConfigurationError: it is not acceptable; a line for each problem, which names the field,
-            the value and the remedy.
+        ConfigurationError: the document is invalid; one line for each problem, with the field, the
+            value and the remedy.
     """
     try:
         document, has_more = strict_yaml.parse(raw)
@@ -174,7 +174,7 @@ def _check_kind(document: object) -> None:
 
 
 def _given(written: Any) -> Iterator[tuple[ConfigurationField, Any]]:  # noqa: ANN401 - a struct of `_document`
-    """Yield the fields that are written."""
+    """Yield the fields of a document with their values."""
     for entry in entries() if written is not None else ():
         value = written
         for name in entry.path.split("."):
@@ -192,12 +192,12 @@ def merged(flags: Settings, values: Values) -> Settings:
     """Return the settings of flags and file.
 
     Args:
-        flags: of the command line and the environment.
-        values: what the file says; what it leaves out has its default.
+        flags: the settings from the command line and the environment.
+        values: the values of the file; absent fields have their defaults.
 
     Raises:
-        ConfigurationError: a flag and a field contradict each other, or settings do not go
-            together.
+        ConfigurationError: a flag and a field contradict each other, or settings exclude each
+            other.
     """
     settings = {}
     for entry in entries():
@@ -211,26 +211,26 @@ def merged(flags: Settings, values: Values) -> Settings:
     return whole
 
 
-def _check_same(entry: ConfigurationField, said: Any, here: Any) -> None:  # noqa: ANN401 - as `ConfigurationField.read`
+def _check_same(entry: ConfigurationField, given: Any, here: Any) -> None:  # noqa: ANN401 - as `ConfigurationField.read`
     """Refuse a flag and a field that contradict each other."""
     try:
-        said = entry.show(said)
+        given = entry.show(given)
     except InvalidInput as exc:
         raise ConfigurationError(f"{entry.of.name}: {exc}") from exc
     here = entry.show(here)
-    if said != here:
+    if given != here:
         raise ConfigurationError(
             f"{entry.path}: {shorten(str(here))} contradicts {entry.of.name}, which is "
-            f"{shorten(str(said))}; remove the flag, or its variable"
+            f"{shorten(str(given))}; remove the flag, or its variable"
         )
 
 
 class DifferingFields(NamedTuple):
-    """The fields of which two settings differ, as the file has them.
+    """The paths of fields with different values in two settings.
 
     Attributes:
-        live: those that take effect at once.
-        others: those that need a restart.
+        live: the fields that take effect at once.
+        others: the fields that need a restart.
     """
 
     live: tuple[str, ...]
@@ -238,7 +238,7 @@ class DifferingFields(NamedTuple):
 
 
 def changes(before: Settings, after: Settings) -> DifferingFields:
-    """Return which fields of the file differ."""
+    """Return the fields of the file whose values differ."""
     differing = [
         entry
         for entry in entries()
@@ -255,7 +255,7 @@ def live(before: Settings, after: Settings) -> Settings:
 
 
 class FeatureGate(NamedTuple):
-    """A feature of some maturity, on or off."""
+    """A feature gate: its maturity, and whether it is enabled."""
 
     name: str
     stage: Stage
@@ -263,14 +263,14 @@ class FeatureGate(NamedTuple):
 
 
 def feature_gates(settings: Settings) -> Iterator[FeatureGate]:
-    """Yield each feature gate as the settings have it."""
+    """Yield the feature gates of settings."""
     for entry in entries():
         if entry.here.stage is not None:
             yield FeatureGate(entry.name, entry.here.stage, getattr(settings, entry.of.field))
 
 
 def document(settings: Settings) -> dict[str, Any]:
-    """Return settings as a document: all fields, defaults included."""
+    """Return settings as a document with all fields, including defaults."""
     shown: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND}
     for entry in entries():
         group, dot, name = entry.path.rpartition(".")

@@ -1,4 +1,4 @@
-"""The configuration file of `reserver serve`, and when it changes."""
+"""Reads the configuration file of `reserver serve`, and detects its changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Stamp = tuple[int, int, int] | None
 
 
 class ConfigurationFile:
-    """A file, at a path that may lead elsewhere each time: a mounted ConfigMap swaps a link."""
+    """A file at a path with symbolic links, which change when a mounted ConfigMap changes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -24,8 +24,8 @@ class ConfigurationFile:
         """Return the settings of flags and file.
 
         Raises:
-            ConfigurationError: the file cannot be read, is not acceptable, or contradicts a flag; a
-                line for each problem.
+            ConfigurationError: the file cannot be read, is invalid or contradicts a flag; one line
+                for each problem.
         """
         self._stamp = self._seen = self._look()
         try:
@@ -41,9 +41,9 @@ class ConfigurationFile:
             raise ConfigurationError("\n".join(f"{self._path}: {line}" for line in lines)) from exc
 
     def has_changed(self) -> bool:
-        """Return whether the file is another one than was read last, or was written since.
+        """Return whether the file was replaced or written since it was last read.
 
-        One that has changed since the call before may be half written: that is for the next call.
+        A file that has also changed since the last call may be half written, so this returns False.
         """
         before, self._seen = self._seen, self._look()
         return before == self._seen != self._stamp
@@ -57,9 +57,9 @@ class ConfigurationFile:
 
 
 def configured(flags: Settings) -> Settings:
-    """Return the settings of flags and of the file that they name, if they name one.
+    """Return the settings of flags and of their configuration file, if any.
 
     Raises:
-        ConfigurationError: as of `ConfigurationFile.settings`.
+        ConfigurationError: as in `ConfigurationFile.settings`.
     """
     return flags if flags.config is None else ConfigurationFile(flags.config).settings(flags)

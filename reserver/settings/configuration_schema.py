@@ -1,4 +1,4 @@
-"""The JSON schema of ReserverConfiguration, made from the declarations of its fields."""
+"""Generates the JSON schema of ReserverConfiguration from the declarations of its fields."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TABLES: dict[str, dict[str, Any]] = {
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema."""
+    """Return the JSON schema."""
     properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION}, "kind": {"const": KIND}}
     for entry in entries():
         group, dot, name = entry.path.rpartition(".")
@@ -86,14 +86,14 @@ def schema() -> dict[str, Any]:
 
 
 def description(entry: ConfigurationField) -> str:
-    """Return what a field means: the help of the flag that it replaces, in the file's words."""
+    """Return the description of a field: the help of its flag, with names of fields for flags."""
     return _in_words_of_file(entry.of.flag.help.partition(" Default: ")[0])
 
 
 def default_in_words(entry: ConfigurationField) -> str:
-    """Return what a field without a value means, in the file's words; empty where that is one."""
-    said = entry.of.flag.help.partition(" Default: ")[2]
-    return "" if entry.of.default is not None else _in_words_of_file(said).removesuffix(".")
+    """Return the default of a field in words if it is None; else an empty text."""
+    text = entry.of.flag.help.partition(" Default: ")[2]
+    return "" if entry.of.default is not None else _in_words_of_file(text).removesuffix(".")
 
 
 def _described(entry: ConfigurationField) -> str:

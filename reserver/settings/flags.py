@@ -1,8 +1,8 @@
-"""A flag, declared once: as a field of the dataclass that holds what was given.
+"""Flags, each declared once as a field of a dataclass, and the parsers of their values.
 
-From the field follow the flag's name, type and default, from its `Flag` all else that `--help`, the
-environment, docs/cli-reference.md and messages say (docs/adr/0026). What several flags take is read
-and checked here, too: addresses and names.
+The field defines the flag's name, type and default; its `Flag` defines its help, its variable of
+the environment, its checks and its entry in docs/cli-reference.md (docs/adr/0026). This module also
+parses and checks values for several flags: addresses, durations and names.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from reserver.k8s.objects.times import parse_duration
 LAST_PORT = 65535
 
 _LONGEST_S = 3660 * 86_400.0
-"""Bound on a duration: ten years; the clocks that it is added to stay within their years."""
+"""Bound on a duration, in seconds: ten years, so that times stay within the range of datetime."""
 
 
 class Stage(StrEnum):
-    """The maturity of a feature, in the words of Kubernetes' feature gates."""
+    """The maturity of a feature, as in Kubernetes' feature gates."""
 
     ALPHA = "ALPHA"
     BETA = "BETA"
@@ -38,12 +38,12 @@ class InFile:
     """The field of the configuration file that replaces a flag (`configuration.py`).
 
     Attributes:
-        path: of the field, such as ``logging.level``.
+        path: the path of the field, such as ``logging.level``.
         is_live: whether a change of the file takes effect without a restart.
-        stage: of a feature gate; None of all else.
-        keeps_flag: whether the flag stays beside it, and is not deprecated.
-        read: returns the value of what is written, where that is no text, number or list.
-        show: the reverse.
+        stage: the stage of a feature gate; None for any other field.
+        keeps_flag: whether the flag is not deprecated.
+        read: returns the value of a field that is neither a text, a number nor a list.
+        show: the reverse of `read`.
     """
 
     path: str
@@ -56,7 +56,7 @@ class InFile:
 
 
 def staged(here: InFile | None, text: str) -> str:
-    """Return a description that begins with the stage, if it is one of a feature gate."""
+    """Return a description, prefixed by the stage of a feature gate."""
     return f"{here.stage}: {text}" if here and here.stage else text
 
 
@@ -65,19 +65,19 @@ class Flag:
     """The metadata of a flag: help, checks, names.
 
     Attributes:
-        help: what it means, in a sentence.
-        metavar: stands for its value in help; None for the type's own.
-        in_environment: whether a variable may give it, too: RESERVER_ and its name.
-        most: bound on a number, which is not negative then.
-        least: bound on a number that has no other.
-        read: returns the value of a text, given the flag's name; raises ConfigurationError.
-        check: refuses a value, each of several, however it was given; raises ConfigurationError or
+        help: the description, one sentence.
+        metavar: the placeholder of the value in help; None for the default of the type.
+        in_environment: whether the variable RESERVER_NAME may set it, too.
+        most: the upper bound of a number, whose lower bound is then 0.
+        least: the lower bound of a number without `most`.
+        read: parses a text, given the flag's name; raises ConfigurationError.
+        check: refuses an invalid value, or item of a list; raises ConfigurationError or
             InvalidInput.
-        panel: under which heading help shows it; None for among the others.
-        complete: returns what may stand for the value; None where nobody knows.
-        path: where its value stands in a document; empty for under the field's own name.
-        short: its short form, such as ``-n``; empty where it has none.
-        in_file: the field of the configuration file that replaces the flag; None of one that stays.
+        panel: the heading in help; None for the default one.
+        complete: returns completions of the value; None without completions.
+        path: the path of the value in a document; empty for the field's own name.
+        short: the short form, such as ``-n``; empty without one.
+        in_file: the field of the configuration file that replaces the flag; None without one.
     """
 
     help: str
@@ -99,12 +99,12 @@ NO_PERCENT = "none"
 
 
 def read_percent(text: str) -> int | None:
-    """Return the number of a percentage such as 80%; None for none, which sets no limit."""
+    """Return the number of a percentage such as 80%; None for `none`, which sets no limit."""
     return None if text == NO_PERCENT else int(text.removesuffix("%"))
 
 
 def check_percent(flag: str, text: str | None) -> None:
-    """Refuse what is no percentage; nothing is given by None."""
+    """Refuse a text that is not a percentage; None, an absent flag, is valid."""
     if text is None:
         return
     number = text.removesuffix("%")
@@ -118,24 +118,24 @@ _ABOUT = "flag"
 
 
 def flag(text: str, *, default: Any = None, **about: Any) -> Any:  # noqa: ANN401 - a field of any type
-    """Return a field of a dataclass that is a flag; the other arguments are those of `Flag`."""
+    """Return a dataclass field for a flag; the other arguments are attributes of `Flag`."""
     return dataclasses.field(default=default, metadata={_ABOUT: Flag(text, **about)})
 
 
 setting = partial(flag, in_environment=True)
-"""A flag that a variable may give, too."""
+"""A flag that a variable of the environment may set, too."""
 
 
 class Declared(NamedTuple):
-    """A field that is a flag.
+    """A dataclass field for a flag.
 
     Attributes:
-        field: its name.
-        kind: its type, of each value where the flag may be repeated.
-        default: its value where the flag is not given.
-        is_repeated: whether the flag may be given more than once: the field is a tuple, of which
-            the name is the plural of the flag's.
-        flag: what else is said of it.
+        field: the name of the field.
+        kind: the type of the field.
+        default: the value without the flag.
+        is_repeated: whether the flag may be repeated: the field is then a tuple, and its name the
+            plural of the flag's.
+        flag: the metadata of the flag.
     """
 
     field: str
@@ -147,24 +147,24 @@ class Declared(NamedTuple):
     @property
     def name(self) -> str:
         """The flag, such as ``--bind-address``."""
-        # A word of Python ends in an underscore.
+        # A keyword of Python has an underscore at its end.
         field = self.field.removesuffix("_")
         name = field.removesuffix("s") if self.is_repeated else field
         return f"--{name.replace('_', '-')}"
 
     @property
     def path(self) -> str:
-        """Where its value stands in a document, such as ``placement.strategy``."""
+        """The path of the value in a document, such as ``placement.strategy``."""
         return self.flag.path or self.field
 
     @property
     def variable(self) -> str | None:
-        """The variable of the environment that may give it, such as ``RESERVER_BIND_ADDRESS``."""
+        """The variable of the environment, such as ``RESERVER_BIND_ADDRESS``; None without one."""
         name = self.name.removeprefix("--").removeprefix("reserver-").replace("-", "_").upper()
         return f"RESERVER_{name}" if self.flag.in_environment else None
 
     def read(self, given: Any) -> Any:  # noqa: ANN401 - of any type that flags have
-        """Return the field's value for what was given: texts, where the flag has to be read."""
+        """Return the field's value for the values of the command line, parsed by `Flag.read`."""
         read = self.flag.read
         if self.is_repeated:
             return tuple(given if read is None else (read(self.name, each) for each in given))
@@ -173,14 +173,14 @@ class Declared(NamedTuple):
         return read(self.name, given) if given else self.default
 
     def check(self, value: Any) -> None:  # noqa: ANN401 - as above
-        """Refuse a value of the field that cannot work, with the errors of `Flag.check`."""
+        """Refuse an invalid value of the field, with the errors of `Flag.check`."""
         if self.flag.check is not None:
             for each in value if self.is_repeated else (value,):
                 self.flag.check(self.name, each)
 
 
 def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, or one of its objects
-    """Yield the fields of a dataclass that are flags."""
+    """Yield the flags among the fields of a dataclass."""
     owner = group if isinstance(group, type) else type(group)
     kinds = get_type_hints(owner)
     for field in dataclasses.fields(owner):
@@ -190,10 +190,10 @@ def declared(group: Any) -> Iterator[Declared]:  # noqa: ANN401 - a dataclass, o
 
 
 def parse_address(flag: str, text: str) -> tuple[str, int]:
-    """Return IP address and port of ``ADDRESS:PORT``, the address of IPv6 in brackets.
+    """Return IP address and port of ``ADDRESS:PORT``, with an IPv6 address in brackets.
 
     Raises:
-        ConfigurationError: it is not of that form.
+        ConfigurationError: the text is not of that form.
     """
     address, colon, port = text.rpartition(":")
     if not (colon and port.isascii() and port.isdecimal() and int(port[:6]) <= LAST_PORT):
@@ -203,10 +203,10 @@ def parse_address(flag: str, text: str) -> tuple[str, int]:
 
 
 def parse_ip(flag: str, text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return an IP address.
+    """Return the IP address of a text.
 
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: the text is not an IP address.
     """
     try:
         return ipaddress.ip_address(text)
@@ -219,7 +219,7 @@ def parse_seconds(flag: str, text: str) -> float:
     """Return a duration such as ``5m`` in seconds.
 
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: the text is not a duration.
     """
     try:
         return parse_duration(text)
@@ -228,24 +228,24 @@ def parse_seconds(flag: str, text: str) -> float:
 
 
 def check_duration(flag: str, seconds: float) -> None:
-    """Refuse a duration that nobody waits for."""
+    """Refuse a duration longer than ten years."""
     if seconds > _LONGEST_S:
         problem = f"{seconds:.0f} seconds are longer than ten years"
         raise ConfigurationError(f"{flag}: {problem}; write a shorter duration, or 0")
 
 
 def check_host(flag: str, address: tuple[str, int] | None) -> None:
-    """Refuse an address that is not one of IP."""
+    """Refuse an address whose host is not an IP address."""
     if address is not None:
         parse_ip(flag, address[0])
 
 
 def check_name(flag: str, name: str) -> None:
-    """Refuse what no object of Kubernetes can be called."""
+    """Refuse an invalid name of a Kubernetes object."""
     names.check_subdomain(name, flag, "a name of Kubernetes")
 
 
 def check_given(flag: str, name: str) -> None:
-    """Refuse a name without characters."""
+    """Refuse an empty name."""
     if not name:
         raise ConfigurationError(f"{flag}: is empty; write a name, or leave the flag out")

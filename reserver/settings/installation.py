@@ -1,4 +1,4 @@
-"""Settings: where Reserver runs and listens, whom it lets in, which stores are its own."""
+"""Settings of an installation: namespace, listeners, access, stores and accounting."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _credential = partial(setting, panel="Certificates and tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """What the extender, the gRPC API, the webhooks and health are served by.
+    """The listeners of the extender, the gRPC API, the webhooks and health.
 
-    `Settings` are these and all others, and check them.
+    `Settings` inherits these settings and checks them.
     """
 
     bind_address: str = _address(
@@ -46,7 +46,7 @@ class Listening:
         "CAs (PEM) of the extender's clients, for mutual TLS. Default: HTTP on loopback."
     )
     extender_allowed_names: tuple[str, ...] = _credential(
-        "Certificate name of who may call the extender: CN, DNS name or URI.",
+        "Certificate name of an allowed client of the extender: CN, DNS name or URI.",
         default=("system:kube-scheduler",),
         metavar="NAME",
         check=check_given,
@@ -94,10 +94,10 @@ class Listening:
     webhook_private_key_file: Path | None = _credential("Its key (PEM).")
 
     def check_listening(self) -> None:
-        """Refuse what does not go together.
+        """Refuse settings that exclude each other.
 
         Raises:
-            ConfigurationError: something does not; it names the setting, the value and the remedy.
+            ConfigurationError: some do; the error names the setting, the value and the remedy.
         """
         self._check_files()
         if not parse_ip("", self.bind_address).is_loopback and self.tls is None:
@@ -146,19 +146,19 @@ class Listening:
     def tls(self) -> TlsFiles | None:
         """The extender's files; None for plain HTTP.
 
-        A CA of its own for each: whoever may call the gRPC API may not bind pods by that.
+        The gRPC API has another client CA, so that its clients cannot bind pods.
         """
         ca = self.extender_client_ca_file
         return self._tls(ca) if ca else None
 
     @property
     def all_tls(self) -> tuple[TlsFiles | None, ...]:
-        """The files of all listeners; None for plain text, or where Reserver makes them."""
+        """The files of all listeners; None for plain text, or a certificate made by Reserver."""
         return self.tls, self.grpc_tls, self.webhook_tls, self.metrics_tls
 
     @property
     def metrics_tls(self) -> TlsFiles | None:
-        """The files that metrics are served with; None where they are not served over TLS."""
+        """The files of the metrics listener; None if metrics are not served over TLS."""
         return self._tls(None) if self.metrics_address else None
 
     @property
@@ -167,25 +167,25 @@ class Listening:
 
     @property
     def grpc_tls(self) -> TlsFiles | None:
-        """The files that the gRPC API is served with; None for plain text."""
+        """The files of the gRPC API; None for plain text."""
         return self._grpc_tls if self.grpc_loopback_tls or not self.is_grpc_local else None
 
     @property
     def webhook_tls(self) -> TlsFiles | None:
-        """The files that the webhooks are served with; None where Reserver makes them."""
+        """The files of the webhooks; None for a certificate made by Reserver."""
         if self.webhook_cert_file is None or self.webhook_private_key_file is None:
             return None
         return TlsFiles(self.webhook_cert_file, self.webhook_private_key_file)
 
     @property
     def is_grpc_local(self) -> bool:
-        """Whether only this machine, or this pod, reaches the gRPC API."""
+        """Whether the gRPC API listens on loopback only."""
         host = self.grpc_address[0] if self.grpc_address else "127.0.0.1"
         return parse_ip("--grpc-address", host).is_loopback
 
     @property
     def wants_grpc_tokens(self) -> bool:
-        """Whether callers of the gRPC API have to say who they are."""
+        """Whether callers of the gRPC API need a token."""
         return self.grpc_loopback_tokens or not self.is_grpc_local
 
 
@@ -194,7 +194,7 @@ _file = partial(setting, panel="Configuration")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounting(Listening):
-    """How the use of holds is judged and priced."""
+    """The settings for reports and prices of the use of holds."""
 
     warn_use_below: str = setting(
         "The share of a hold, such as 20%, below which its use in 24 hours is reported; none: "
@@ -205,7 +205,7 @@ class Accounting(Listening):
         in_file=InFile("warnUseBelow", is_live=True),
     )
     prices: str = setting(
-        "What an hour of a core, a GiB or a piece costs, such as cpu=0.03,currency=EUR.",
+        "Price of an hour of a core, a GiB or a piece, such as cpu=0.03,currency=EUR.",
         default=prices.NONE,
         metavar="TABLE",
         check=prices.check,
@@ -236,10 +236,10 @@ def _check_names(flag: str, parts: tuple[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation(Accounting):
-    """Where Reserver runs, and which stores are its own.
+    """The settings of an installation: configuration, namespace and stores.
 
     Attributes:
-        given: the fields of which a flag or a variable was given.
+        given: the fields set by a flag or a variable.
     """
 
     given: frozenset[str] = field(default=frozenset(), repr=False)

@@ -1,4 +1,4 @@
-"""The settings of `reserver serve`: what each means, and which values cannot work."""
+"""The settings of `reserver serve`: their descriptions, defaults and checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reserver.settings.installation import Installation
 from reserver.stores.codec.quota_codec import read_default, show_default
 
 MOST_MIGRATING = 100_000
-"""The largest limit on moves under way."""
+"""The largest limit on moves in progress."""
 
 
 def _check_limit(flag: str, most: int) -> None:
@@ -33,9 +33,9 @@ def _check_limit(flag: str, most: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveSettings(Installation):
-    """Whether PodMoves are carried out, when, and how many at once.
+    """The settings for PodMoves: feature gates, windows and limits.
 
-    The names of the limits are those of Koordinator's MigrationController.
+    Koordinator's MigrationController has the same names of limits.
     """
 
     pod_moves: bool = setting(
@@ -51,7 +51,7 @@ class MoveSettings(Installation):
         in_file=InFile("featureGates.SurgeMoves", stage=Stage.ALPHA),
     )
     move_windows: str = setting(
-        "When PodMoves may evict pods: a list of windows, each with cron, duration, timeZone, "
+        "Windows in which PodMoves may evict pods: a list, each with cron, duration, timeZone, "
         "namespaceSelector and nodeSelector. Default: at any time.",
         default="[]",
         metavar="JSON",
@@ -96,18 +96,18 @@ DEFAULT_QUOTA = (
     "reservations=100,held.cpu=8,held.memory=32Gi,held.pods=100,held.ephemeral-storage=100Gi,"
     "held.*=0,maxTTL=168h"
 )
-"""The quota of namespaces without one: a worker's worth, for a week at most (docs/adr/0018)."""
+"""The quota of namespaces without their own: one worker node for at most a week (docs/adr/0018)."""
 
 CEILING = "80%"
-"""What all tenants may hold of the cluster: far from what a packed cluster has free, and never all
-of it (docs/adr/0072)."""
+"""The share of the cluster that all tenants together may hold (docs/adr/0072): far more than a
+packed cluster has free, and never the whole cluster."""
 
 WEBHOOK_SERVICE = "reserver-webhook"
-"""Name of the Service that API servers call the webhooks by."""
+"""The name of the Service of the webhooks."""
 
 
 class LogLevel(StrEnum):
-    """From which level on log lines are written."""
+    """The lowest level of the log lines that are written."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -124,12 +124,12 @@ class LogFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(MoveSettings):
-    """The settings of `reserver serve`: the flags of the same names, of which lists are the plural.
+    """The settings of `reserver serve`: flags of the same names; lists have the plural.
 
-    The fields of a file, `config`, come on top (`configuration.py`).
+    `configuration.merged` adds the fields of the file `config`.
 
     Raises:
-        ConfigurationError: some cannot work; it names the setting, the value and the remedy.
+        ConfigurationError: a value is invalid; it names the setting, the value and the remedy.
     """
 
     maintenance_windows: bool = setting(
@@ -139,8 +139,8 @@ class Settings(MoveSettings):
         in_file=InFile("featureGates.MaintenanceWindows", stage=Stage.ALPHA),
     )
     replace_not_ready_after: float = setting(
-        "How long a node is not ready before holds that Reserver has placed there are placed "
-        "elsewhere; 0: they stay. Takes effect with --maintenance-windows. Default: 5m.",
+        "Time for which a node is not ready before Reserver moves the holds that it has placed "
+        "there; 0: they stay. Takes effect with --maintenance-windows. Default: 5m.",
         default=300.0,
         metavar="DURATION",
         read=parse_seconds,
@@ -180,13 +180,13 @@ class Settings(MoveSettings):
         in_file=InFile("featureGates.Tracing", stage=Stage.ALPHA),
     )
     reservation_store: StoreKind | None = setting(
-        "What the gRPC API creates: keys of ConfigMaps, or Reservation objects, which need the "
+        "Form of the gRPC API's reservations: keys of ConfigMaps, or objects, which need the "
         "CRD. Default: object, with --no-crd configmap.",
         in_file=InFile("reservationStore"),
     )
     default_quota: str = setting(
-        "What the reservations of a namespace without a ReservationQuota may hold; none: "
-        "anything. It does not count in --namespace and the namespaces of --configmap.",
+        "Quota of a namespace without a ReservationQuota; none: no limits. It does not apply in "
+        "--namespace and the namespaces of --configmap.",
         default=DEFAULT_QUOTA,
         metavar="NAME=LIMIT,…",
         in_file=InFile("defaultQuota", is_live=True, read=read_default, show=show_default),
@@ -200,14 +200,14 @@ class Settings(MoveSettings):
         in_file=InFile("tenantCeiling.cluster", is_live=True, keeps_flag=True),
     )
     tenant_ceiling_node: str = setting(
-        "The same of each node, for what names it or is placed there; none: any.",
+        "The same of each node, for holds that name it or are placed there; none: any.",
         default=NO_PERCENT,
         metavar="PERCENT",
         check=check_percent,
         in_file=InFile("tenantCeiling.node", is_live=True, keeps_flag=True),
     )
     history_ttl: float = setting(
-        "How long to remember reservations that are over; 0: not at all. Default: 7d.",
+        "Time to keep ended reservations in the history; 0: not at all. Default: 7d.",
         default=7 * 86_400.0,
         metavar="DURATION",
         read=parse_seconds,
@@ -215,7 +215,7 @@ class Settings(MoveSettings):
         in_file=InFile("historyTTL", is_live=True),
     )
     warn_before_expiry: float = setting(
-        "How long before its expiry to warn of a hold that nobody has claimed; 0: never. "
+        "Time between the warning of an unclaimed hold and its expiry; 0: no warning. "
         "Default: 10m.",
         default=600.0,
         metavar="DURATION",
@@ -234,7 +234,7 @@ class Settings(MoveSettings):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Refuse invalid values."""
         for each in declared(self):
             try:
                 each.check(getattr(self, each.field))
@@ -245,10 +245,10 @@ class Settings(MoveSettings):
             self.check_together()
 
     def check_together(self) -> None:
-        """Refuse settings that do not go together, of flags and of the file.
+        """Refuse settings of flags and file that exclude each other.
 
         Raises:
-            ConfigurationError: some do not; it names the setting, the value and the remedy.
+            ConfigurationError: some do; the error names the setting, the value and the remedy.
         """
         if self.capacity_buffers and not self.keep_held_nodes:
             raise ConfigurationError(
@@ -274,7 +274,7 @@ class Settings(MoveSettings):
 
     @property
     def webhook_names(self) -> tuple[str, ...]:
-        """The hosts that the webhooks are called by: their Service, and an address if given."""
+        """The hosts of the webhooks' certificate: their Service, and an address if given."""
         address = self.webhook_address[0] if self.webhook_address else "0.0.0.0"  # noqa: S104
         names = (f"{WEBHOOK_SERVICE}.{self.namespace}.svc",)
         is_any = parse_ip("--webhook-address", address).is_unspecified
@@ -282,19 +282,19 @@ class Settings(MoveSettings):
 
     @property
     def store(self) -> StoreKind:
-        """What the gRPC API creates."""
+        """The kind of store for reservations of the gRPC API."""
         return self.reservation_store or (StoreKind.OBJECT if self.crd else StoreKind.CONFIGMAP)
 
     @property
     def cluster_ceiling(self) -> str:
-        """The share of the cluster that tenants may hold.
+        """The share of the cluster that tenants may hold, as text.
 
-        None where autoscalers add nodes for reservations: these are larger than what is there.
+        By default ``none`` with capacity buffers: autoscalers add nodes for larger reservations.
         """
         default = NO_PERCENT if self.capacity_buffers else CEILING
         return self.tenant_ceiling_cluster or default
 
     @property
     def needs_crd(self) -> bool:
-        """Whether nothing is decided before the API server knows Reservations."""
+        """Whether the CRD of Reservations is required for readiness."""
         return self.crd or self.store is StoreKind.OBJECT or self.provisioning_requests

@@ -1,8 +1,8 @@
-"""YAML and JSON of policies and settings, read strictly.
+"""Strict parsing of the YAML and JSON of policies and settings.
 
-What readers of YAML understand differently is refused. In YAML 1.1, which upstream reads, ``yes``
-is a boolean, ``010`` is eight and ``12:30`` may be 750; in YAML 1.2 they are a text, ten and a
-text. Quotes, or a plain value, say which one is meant.
+Values that parsers of YAML interpret differently are refused. In YAML 1.1, which upstream parses,
+``yes`` is a boolean, ``010`` is eight and ``12:30`` may be 750; in YAML 1.2 they are a text, ten
+and a text. Quotes, or another form of the value, make it unambiguous.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 
 MOST_BYTES = 262_144
-"""Bound on one file: a hundred times what people write, and a quarter of a ConfigMap."""
+"""Bound on one file, in bytes: a hundred times a usual file, and a quarter of a ConfigMap."""
 
 _MOST_DEPTH = 32
 _MOST_VALUES = 65_536
-"""Bound on values, with those that aliases repeat."""
+"""Bound on the number of values, counting each repetition by an alias."""
 
 _MOST_DIGITS = 400
 _LARGEST_WHOLE = 1e21
-"""From here on upstream writes a number with an exponent, which its integers do not read."""
+"""Upstream writes numbers from here on with an exponent, which its integers do not accept."""
 
 _REMEDY = "write one document in YAML or JSON"
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -65,15 +65,15 @@ _QUIRKS = (
         "write the fields out, or put it in quotes",
     ),
 )
-"""Plain scalars that are refused: what they look like, why, and what to do."""
+"""Refused plain scalars: pattern, problem and remedy."""
 
 
 def parse(raw: bytes) -> tuple[Any, bool]:
     """Return the value of the first document, and whether there are more.
 
     Raises:
-        InvalidInput: it is neither YAML nor JSON, too long, too deep, has too many values, gives a
-            field twice, or has what readers of YAML understand differently.
+        InvalidInput: the text is neither YAML nor JSON, too long or too deep, has too many values,
+            a duplicate field or an ambiguous scalar.
     """
     if len(raw) > MOST_BYTES:
         raise InvalidInput("", f"{len(raw)} bytes are too many", f"keep it under {MOST_BYTES}")
@@ -91,7 +91,7 @@ def parse(raw: bytes) -> tuple[Any, bool]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """The fields of a JSON object, whose path is known later."""
+    """The fields of a JSON object, including duplicates, before its path is known."""
 
 
 def _json(text: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
@@ -122,7 +122,7 @@ def _unpaired(value: Any, path: str, depth: int) -> Any:  # noqa: ANN401 - as ab
 
 
 def _below(path: str, name: str, fields: dict[str, Any]) -> str:
-    """Return the path of a field; raise if it is there already."""
+    """Return the path of a field; refuse a duplicate."""
     inner = f"{path}.{shorten(name)}" if path else shorten(name)
     if name in fields:
         raise InvalidInput(inner, "is given twice", "remove one of them")
@@ -144,14 +144,14 @@ def _too_deep() -> InvalidInput:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Composes nodes; the meaning of a plain scalar is decided here."""
+    """Composes nodes without resolving plain scalars, which `_scalar` does."""
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML's way to configure a loader
     DEFAULT_SCALAR_TAG = ""  # type: ignore[misc]  # the stubs have it final
 
 
 def _check_yaml(text: str) -> None:
-    """Refuse tags, and what is nested too deeply, before libyaml's composer recurses into it."""
+    """Refuse tags and deep nesting, before libyaml's composer recurses."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         tag = getattr(event, "tag", None)
@@ -176,7 +176,7 @@ def _yaml(text: str) -> tuple[Any, bool]:
         value = _value(node, "", iter(range(_MOST_VALUES)), 0)
         try:
             return value, loader.check_node()
-        except yaml.YAMLError:  # Upstream does not look at what follows the first document.
+        except yaml.YAMLError:  # Upstream ignores everything after the first document.
             return value, True
     finally:
         loader.dispose()
@@ -228,7 +228,7 @@ def _scalar(text: str, path: str) -> Any:  # noqa: ANN401 - what a plain scalar 
 
 
 def _number(text: str) -> int | float | str:
-    """Return a number; a whole one is an integer, however it is written, as upstream has it."""
+    """Return a number; a whole number in any notation is an integer, as upstream."""
     if text.lstrip("+-").isdigit():
         return int(text)
     number = float(text)

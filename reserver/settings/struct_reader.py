@@ -1,6 +1,6 @@
-"""A parsed document as a struct: one walk, which names the path of all that is wrong.
+"""Converts a parsed document to a struct in one walk, with the paths of all problems.
 
-Null means absent, and an unknown field is a stray: the caller refuses or ignores it.
+Null means absent. An unknown field is a stray, which the caller refuses or ignores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EXPECTED: Mapping[type[inspect.Type], tuple[tuple[type, ...], str, str]] = {
     inspect.IntType: ((int,), "a whole number", "write one, without quotes"),
     inspect.FloatType: ((int, float), "a number", "write one, without quotes"),
 }
-"""What each type takes, what that is called, and what to do about anything else."""
+"""The accepted Python types of each type, their name in messages, and the remedy."""
 
 _ZEROS: Mapping[type[inspect.Type], Any] = {
     inspect.StrType: "",
@@ -34,11 +34,11 @@ _ZEROS: Mapping[type[inspect.Type], Any] = {
     inspect.IntType: 0,
     inspect.FloatType: 0.0,
 }
-"""What null is as an item of a list or mapping, as upstream has it; of others an empty mapping."""
+"""The value of null as an item of a list or mapping, as upstream; else an empty mapping."""
 
 _MOST_NAMES = 8
 _MOST_GUESSES = 100
-"""Unknown fields for which a known one is sought, which takes a tenth of a millisecond each."""
+"""Most unknown fields that get a suggestion, which takes 0.1 ms each."""
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
 
@@ -46,11 +46,11 @@ T = TypeVar("T")
 
 
 class Stray(NamedTuple):
-    """A field that is unknown.
+    """An unknown field.
 
     Attributes:
-        path: of the field.
-        remedy: what to write instead.
+        path: the path of the field.
+        remedy: the remedy, in words.
     """
 
     path: str
@@ -58,21 +58,21 @@ class Stray(NamedTuple):
 
 
 class Walk:
-    """Makes values of their types, and collects what is wrong with them.
+    """Converts values to their types, and collects their problems.
 
     Attributes:
-        problems: values that do not fit their fields.
-        strays: fields that are unknown.
+        problems: the values that do not fit their fields.
+        strays: the unknown fields.
     """
 
     def __init__(self, readers: Readers) -> None:
-        """Read marked types by these readers."""
+        """Begin without problems; `readers` convert the types that are marked for them."""
         self.problems: list[InvalidInput] = []
         self.strays: list[Stray] = []
         self._readers = readers
 
     def read(self, value: Any, kind: type[T]) -> T | None:  # noqa: ANN401 - whatever JSON can hold
-        """Return a document as a struct, an absent one as an empty one; None if it has problems."""
+        """Return a document as a struct, with None as an empty document; None on problems."""
         try:
             found = self.struct({} if value is None else value, kind, "")
         except InvalidInput as exc:
@@ -80,10 +80,10 @@ class Walk:
         return None if self.problems else found
 
     def struct(self, value: Any, kind: type[T], path: str) -> T:  # noqa: ANN401 - as above
-        """Return a mapping as a struct; what is wrong with a field leaves it at its default.
+        """Return a mapping as a struct; a field with a problem gets its default.
 
         Raises:
-            InvalidInput: it is not a mapping.
+            InvalidInput: the value is not a mapping.
         """
         return cast("T", self._value(value, _type_of(cast("Hashable", kind)), path))
 
@@ -91,7 +91,7 @@ class Walk:
         """Return a text.
 
         Raises:
-            InvalidInput: it is something else.
+            InvalidInput: the value is not a text.
         """
         return str(self._value(value, inspect.StrType(), path))
 
@@ -110,7 +110,7 @@ class Walk:
         return self._collection(value, kind, path)
 
     def _collection(self, value: Any, kind: inspect.Type, path: str) -> Any:  # noqa: ANN401 - as above
-        """Return a list or mapping with its items as values; anything else as it is."""
+        """Return a list or mapping with converted items; any other value unchanged."""
         if isinstance(kind, inspect.DictType):
             named = ((name, each, f"{path}.{shorten(name)}") for name, each in value.items())
             return dict(self._items(named, kind.value_type))
@@ -149,10 +149,10 @@ class Walk:
 
 
 Reader = Callable[[Walk, Any, str], Any]
-"""Returns the value of what is written at a path; raises InvalidInput."""
+"""Converts the value at a path; raises InvalidInput."""
 
 Readers = Mapping[str, Reader]
-"""By the names that types are marked with."""
+"""Readers by the names of type annotations."""
 
 
 @cache
@@ -161,7 +161,7 @@ def _type_of(kind: Hashable) -> inspect.Type:
 
 
 def _is_unset(value: Any, kind: inspect.Type) -> bool:  # noqa: ANN401 - as above
-    """Return whether an empty text leaves an optional enumeration unset, as upstream has it."""
+    """Return whether a value is an empty text for an optional enum, which upstream ignores."""
     return (
         value == ""
         and isinstance(kind, inspect.UnionType)
@@ -170,7 +170,7 @@ def _is_unset(value: Any, kind: inspect.Type) -> bool:  # noqa: ANN401 - as abov
 
 
 def _check(value: Any, kind: inspect.Type, path: str) -> None:  # noqa: ANN401 - as above
-    """Refuse a value that a type does not take."""
+    """Refuse a value that does not fit a type."""
     types, expected, remedy = _EXPECTED[type(kind)]
     if not isinstance(value, types) or (isinstance(value, bool) and int in types):
         raise InvalidInput(path, f"{shorten(_shown(value))} is not {expected}", remedy)
@@ -188,7 +188,7 @@ def _is_within(value: Any, kind: inspect.IntType) -> bool:  # noqa: ANN401 - an 
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - as above
-    """Return a value as it is written."""
+    """Return a value for a message."""
     kinds = {dict: "a mapping", list: "a list", bool: str(value).lower()}
     return next((text for kind, text in kinds.items() if isinstance(value, kind)), repr(value))
 
@@ -203,10 +203,10 @@ def _nearest(name: str, names: list[str]) -> str:
 
 
 def refused(strays: list[Stray]) -> list[InvalidInput]:
-    """Return errors for fields that must not be there."""
+    """Return errors for unknown fields."""
     return [InvalidInput(each.path, "is not a field", each.remedy) for each in strays]
 
 
 def ignored(strays: list[Stray]) -> list[InvalidInput]:
-    """Return warnings for fields that nobody reads."""
+    """Return warnings for unknown fields."""
     return [InvalidInput(each.path, "is not a field, and ignored", each.remedy) for each in strays]

@@ -1,1 +1,1 @@
-"""A page on loopback: who holds what, where, until when."""
+"""The page of `reserver ui`, on loopback: holds by node and time."""

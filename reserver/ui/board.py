@@ -1,4 +1,4 @@
-"""The board: all documents of the page, and which of them changed since a version. Pure."""
+"""The board: all documents of the page, with the version of their last change."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Any
 from reserver.ui.documents import Document
 
 Changes = dict[str, dict[str, Document | None]]
-"""Documents by kind and key; None for one that is gone."""
+"""Documents by kind and key; None for a removed document."""
 
 _MOST_GONE = 10_000
-"""So many documents that are gone are remembered, for pages that resume."""
+"""Most removed documents that are kept for resuming pages."""
 
 
 class Board:
     """All documents by kind and key, in the order of their last change.
 
     Attributes:
-        version: grows with each change.
+        version: the number of changes so far.
     """
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
-        """Begin empty; `on_change` is called after each change."""
+        """Create an empty board; `on_change` is called after each change."""
         self.version = 0
         self._on_change = on_change
         self._documents: dict[tuple[str, str], tuple[int, Document | None]] = {}
         self._gone = 0
-        self._oldest = 0  # Changes before this version are forgotten.
+        self._oldest = 0  # Removals up to this version are not kept any more.
 
     def get(self, kind: str, key: str) -> Document | None:
-        """Return a document, None if there is none."""
+        """Return a document; None if absent."""
         return self._documents.get((kind, key), (0, None))[1]
 
     def by_reservers_clock(self, now: float) -> int:
-        """Return a moment of this machine (unix seconds) by Reserver's clock, in milliseconds."""
+        """Convert a time of this machine (unix seconds) to Reserver's clock (unix milliseconds)."""
         offset = self.get("status", "offset") or {"seconds": 0.0}
         return round((now + float(offset["seconds"])) * 1000)
 
     def put(self, kind: str, key: str, document: Document | None) -> None:
-        """Set a document, or remove it: None."""
+        """Set a document, or remove it with None."""
         before = self.get(kind, key)
         if before == document:
             return
@@ -52,7 +52,7 @@ class Board:
         self._on_change()
 
     def replace(self, kind: str, documents: Mapping[str, Document]) -> None:
-        """Set all documents of a kind; those that are not given are removed."""
+        """Set all documents of a kind, and remove all others of the kind."""
         for known, key in [*self._documents]:
             if known == kind and key not in documents:
                 self.put(kind, key, None)
@@ -64,7 +64,7 @@ class Board:
         return self._changes(0, with_gone=False)
 
     def since(self, version: int) -> Changes | None:
-        """Return what has changed after a version; None if that is not known any more."""
+        """Return the changes after a version; None if they are not kept any more."""
         if not self._oldest <= version <= self.version:
             return None
         return self._changes(version, with_gone=True)
@@ -86,7 +86,7 @@ class Board:
 
 
 def chunks(changes: Changes, most: int) -> list[dict[str, Any]]:
-    """Return changes in parts of so many documents at most, so that a page can begin to draw."""
+    """Return changes in parts of at most `most` documents, so that a page can start to draw."""
     parts: list[dict[str, Any]] = []
     size = most
     for kind, documents in changes.items():

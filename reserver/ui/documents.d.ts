@@ -1,4 +1,4 @@
-/** The documents that the page reads: of reserver/ui/documents.py, and of the commands. Never served. */
+/** Types of the documents that the page reads, from reserver/ui/documents.py and the commands. Not served. */
 
 export type Amounts = Record<string, number>;
 
@@ -16,16 +16,16 @@ export interface Reservation {
   since: number | null;
   starts?: number | null;
   ends: number | null;
-  /** When it recurs, in words; empty for never. */
+  /** The schedule in words; empty without one. */
   every?: string;
-  /** From when to when it holds in the occurrences after this one. */
+  /** Start and end of the hold in the next occurrences. */
   coming?: [number, number][];
   words: string;
   shape: string;
   why?: string;
   description: string;
   author: string;
-  /** Below which priority pods may borrow. */
+  /** The priority below which pods may borrow. */
   lends?: number | null;
   isSeat?: boolean;
 }
@@ -63,7 +63,7 @@ export interface Window {
   progress: string;
 }
 
-/** Of a source: why it cannot be read, and since when; of the clock: by how much Reserver's is ahead. */
+/** The problem of a source and its start; or the seconds by which Reserver's clock is ahead. */
 export interface Status {
   problem?: string;
   since?: number | null;
@@ -105,7 +105,7 @@ export interface PlannedMove {
   cost: number;
 }
 
-/** Amounts as Kubernetes writes them. */
+/** Amounts as Kubernetes quantities. */
 export interface NodeUse {
   node: string;
   allocatable: Record<string, string>;
@@ -135,7 +135,7 @@ export interface Teams {
   unit: string;
   overTime: ({ begin: string } & Record<Fate, number>)[];
   owners: { namespace: string; hours: Partial<Record<Fate, number>> }[];
-  /** The ceiling of all tenants together has no namespace. */
+  /** Absent for the ceiling of all tenants together. */
   quotas: { namespace: string; name: string; hard: Record<string, string>; used: Record<string, string> }[];
 }
 
@@ -161,7 +161,7 @@ export interface Health {
   metrics: string[];
 }
 
-/** What each view asks for. */
+/** The answer of each view. */
 export interface Answers {
   explain: Explanation;
   waiting: Waiting;

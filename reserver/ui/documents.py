@@ -1,4 +1,4 @@
-"""The documents that the page draws: reservations, nodes, moves and windows as JSON. Pure."""
+"""The documents that the page draws: reservations, nodes, moves and windows as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reserver.errors import InvalidInput
 from reserver.maintenance.model import Window
 
 Document = Mapping[str, Any]
-"""What the page reads of one object; times are unix milliseconds, amounts exact integers."""
+"""The JSON of one object for the page; times are unix milliseconds, amounts exact integers."""
 
 _NOT_STARTED = "NotStarted"
 _MOST_CLAIMS = 20
@@ -29,12 +29,12 @@ _MOST_LABELS = 64
 
 
 class ReservationWords(NamedTuple):
-    """A reservation as the CLI puts it into words.
+    """The CLI's words for a reservation.
 
     Attributes:
-        phase: as `reserver get` prints it.
-        owners: who may claim it.
-        every: when it recurs; empty for never.
+        phase: the phase in the words of `reserver get`.
+        owners: the owners.
+        every: the schedule; empty without one.
     """
 
     phase: str = ""
@@ -43,13 +43,13 @@ class ReservationWords(NamedTuple):
 
 
 def _whole(spec: Spec) -> str:
-    """Return the whole nodes of a spec in words; nothing of any other."""
+    """Return the whole nodes of a spec in words; empty for any other spec."""
     number = spec.nodes.count if spec.nodes is not None else 0
     return "a whole node" if number == 1 else f"{number} whole nodes" if number else ""
 
 
 def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
-    """Return the document of a reservation; of what recurs with this occurrence or the next."""
+    """Return the document of a reservation, with the present or next occurrence of a schedule."""
     spec, ((starts, ends), *coming) = info.spec, _spans(info)
     return {
         "id": info.id,
@@ -79,12 +79,12 @@ def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
 
 
 def _spans(info: ReservationInfo) -> list[tuple[int | None, int | None]]:
-    """Return from when to when it holds: of what recurs for each occurrence that is known."""
+    """Return start and end of the hold, for a schedule of each known occurrence."""
     spec = info.spec
     if spec.schedule is None or not info.occurrences:
         return [(_milliseconds(spec.starts_at), _milliseconds(spec.expires_at))]
     lead = spec.schedule.lead or timedelta()
-    # The lead never reaches into the occurrence before.
+    # A lead never overlaps the occurrence before.
     ends = [datetime.min.replace(tzinfo=UTC), *(each.ends_at for each in info.occurrences)]
     return [
         (_milliseconds(max(each.starts_at - lead, before)), _milliseconds(each.ends_at))
@@ -93,10 +93,10 @@ def _spans(info: ReservationInfo) -> list[tuple[int | None, int | None]]:
 
 
 def shape(info: ReservationInfo) -> str:
-    """Return how a reservation is drawn: what a person has to know at a glance.
+    """Return the drawing style of a reservation.
 
     ``held`` is in force, ``noroom`` has a node without room, ``placeless`` waits for a node,
-    ``later`` has not started, ``claimed`` and ``over`` hold nothing, ``broken`` needs a person.
+    ``later`` has not started, ``claimed`` and ``over`` hold nothing, ``broken`` needs an edit.
     """
     if info.phase is Phase.ACTIVE:
         return "held" if info.is_backed else "noroom"
@@ -107,7 +107,7 @@ def shape(info: ReservationInfo) -> str:
 
 
 def past(info: PastReservation) -> Document:
-    """Return the document of a reservation that is over; its slots are spread over its nodes."""
+    """Return the document of an ended reservation, with its slots spread over its nodes."""
     each, more = divmod(info.slots, len(info.nodes)) if info.nodes else (0, 0)
     return {
         "id": info.id,
@@ -130,14 +130,14 @@ def past(info: PastReservation) -> Document:
 
 
 def past_key(info: PastReservation) -> str:
-    """Return the identity of a reservation that is over: its name may have been used again."""
+    """Return a unique key of an ended reservation, whose name may have been reused."""
     return f"{info.id}@{info.since.isoformat()}"
 
 
 def node(
     capacity: NodeCapacity, labels: Mapping[str, str], windows: Sequence[str] = ()
 ) -> Document:
-    """Return the document of a node; the windows are those in which it is maintained."""
+    """Return the document of a node; `windows` are its maintenance windows."""
     columns = ("allocatable", "requested", "held", "borrowed")
     return {
         "name": capacity.node,
@@ -173,7 +173,7 @@ def move(found: Mapping[str, Any]) -> Document:
 
 
 def window(found: Window, progress: str) -> Document:
-    """Return the document of a maintenance window, and how far it is, in its own words."""
+    """Return the document of a maintenance window with its progress in words."""
     start, end = found.period
     return {
         "name": found.name,
@@ -187,7 +187,7 @@ def window(found: Window, progress: str) -> Document:
 def windows_by_node(
     windows: Sequence[Window], labels: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[str]]:
-    """Return the names of the windows of each node; without labels only nodes that are named."""
+    """Return the names of the windows of each node, selected by name or by its labels."""
     found: dict[str, list[str]] = {}
     for each in windows:
         for name in each.nodes | {name for name, has in labels.items() if each.has(name, has)}:
@@ -196,7 +196,7 @@ def windows_by_node(
 
 
 def _amounts(texts: Mapping[str, str]) -> dict[str, int]:
-    """Return amounts in millicores, bytes or pieces; what cannot be read is left out."""
+    """Return amounts in millicores, bytes or pieces, without those that cannot be parsed."""
     found = {}
     for resource, text in texts.items():
         try:

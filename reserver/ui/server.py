@@ -1,4 +1,4 @@
-"""The server of the page: on loopback, read-only, behind a secret in the address."""
+"""The server of the page, on loopback and read-only, with a secret in its address."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _THROTTLE_S = 0.25
-"""Changes are sent so many times a second at most."""
+"""Seconds between two messages of a stream."""
 
 _HEARTBEAT_S = 10.0
 _CHUNK = 1000
@@ -47,22 +47,22 @@ _MOST_STREAMS = 16
 _LOG = logging.getLogger(__name__)
 _SILENT = logging.getLogger(f"{__name__}.http")
 _SILENT.disabled = True
-"""Of aiohttp: any user of the machine may send what is no request, and it logs a traceback each."""
+"""aiohttp's logger, disabled: it logs a traceback for each malformed request of any local user."""
 
 Query = Mapping[str, str]
 View = Callable[[Query], Awaitable[object]]
-"""Answers a question of the page with a document."""
+"""Returns the document of a view for a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page is made of.
+    """The parts of a page.
 
     Attributes:
-        views: the questions that it may ask, by name.
-        explained: puts a failure into words.
-        secret: stands in every address, so that no other page and no other user can ask.
-        ticket: leads to the page once; empty for none.
+        views: the views by name.
+        explained: returns the message for an error.
+        secret: part of every address, so that no other page and no other user can send requests.
+        ticket: the path of a redirect to the page, valid once; empty for none.
     """
 
     views: Mapping[str, View]
@@ -72,7 +72,7 @@ class Page:
 
 
 class Stream:
-    """The board, and what wakes those who follow it."""
+    """The board, with an event that wakes up its followers."""
 
     def __init__(self) -> None:
         self.generation = secrets.token_hex(8)
@@ -85,7 +85,7 @@ class Stream:
         self._next = asyncio.Event()
 
     async def changed(self, version: int) -> bool:
-        """Wait until the board is past a version; return False after a while without a change."""
+        """Wait for a version after the given one; return False after `_HEARTBEAT_S` without one."""
         if self.board.version > version:
             return True
         try:
@@ -96,7 +96,7 @@ class Stream:
         return True
 
     def resumed(self, last_id: str) -> int | None:
-        """Return the version that a page has; None if it has to begin again."""
+        """Return the version of a page from its last event id; None if it has to start anew."""
         generation, _, version = last_id.partition("-")
         if generation != self.generation or not version.isdecimal() or len(version) > 18:  # noqa: PLR2004
             return None
@@ -115,10 +115,10 @@ async def serving(
     port: int,
     ticket: str = "",
 ) -> AsyncIterator[str]:
-    """Serve the page in a block, which gets its address.
+    """Serve the page during a block, and yield its address.
 
-    With a ticket, `/TICKET` leads there as well, once: all users of a machine may read with which
-    address a browser was started.
+    With a ticket, `/TICKET` redirects to the page once: every user of the machine can read the
+    address in the command line of a browser.
 
     Raises:
         ConfigurationError: the port is taken.
@@ -169,7 +169,7 @@ def _application(stream: Stream, page: Page) -> web.Application:
 async def _guard(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer the page itself and nobody else, whatever name of this machine it was reached by."""
+    """Answer only requests of the page itself, against DNS rebinding and other sites."""
     if not _is_own(request):
         return web.Response(status=HTTPStatus.FORBIDDEN, text="not from here\n", headers=_HEADERS)
     try:
@@ -182,7 +182,7 @@ async def _guard(
 
 
 def _is_own(request: web.Request) -> bool:
-    """Return whether a call comes from this page: by Host, Origin and Fetch Metadata."""
+    """Return whether a request comes from this page, by Host, Origin and Fetch Metadata."""
     host = request.headers.get("Host", "")
     name, _, port = host.partition(":")  # A browser leaves port 80 out.
     origin = request.headers.get("Origin")
@@ -213,7 +213,7 @@ async def _answer(request: web.Request, page: Page) -> web.Response:
     except ReserverError as exc:
         problem = {"error": page.explained(exc)}
         return _json(problem, HTTPStatus.BAD_GATEWAY)
-    except Exception as exc:  # noqa: BLE001 - the other views go on
+    except Exception as exc:  # noqa: BLE001 - the other views continue
         _LOG.exception("a view of the page failed")
         problem = {"error": f"{type(exc).__name__}: a bug of Reserver; please report the traceback"}
         return _json(problem, HTTPStatus.INTERNAL_SERVER_ERROR)
@@ -226,7 +226,7 @@ def _json(document: object, status: int = HTTPStatus.OK) -> web.Response:
 
 
 async def _follow(request: web.Request, stream: Stream) -> web.StreamResponse:
-    """Send all documents, then each change; a page that comes back gets what it has missed."""
+    """Send all documents, then each change; a reconnecting page gets the missed changes."""
     if stream.followers >= _MOST_STREAMS:
         raise web.HTTPTooManyRequests
     stream.followers += 1
@@ -247,7 +247,7 @@ async def _send_all(response: web.StreamResponse, stream: Stream, last_id: str) 
     version = stream.resumed(last_id)
     while True:
         changes = stream.board.since(version) if version is not None else None
-        if changes is None:  # It begins, or was away for too long.
+        if changes is None:  # The page is new, or was disconnected for too long.
             changes = stream.board.all()
             await _send(response, stream, {"reset": True}, None)
         version = stream.board.version
@@ -267,6 +267,6 @@ async def _send(
     version: int | None,
 ) -> None:
     sent = {"now": stream.now_ms(), **part}
-    # Only where a version is complete does a page resume from it.
+    # A page resumes only from a complete version.
     name = f"id: {stream.generation}-{version}\n".encode() if version is not None else b""
     await response.write(name + b"data: " + msgspec.json.encode(sent) + b"\n\n")

@@ -17,7 +17,7 @@ from reserver.ui.board import Board
 from reserver.ui.documents import Document, ReservationWords
 
 MOST_PAST = 5000
-"""So many reservations that are over are shown, the latest."""
+"""Most ended reservations that are shown, the latest ones."""
 
 _PAST = timedelta(days=31)
 _NODES_S = 5.0
@@ -26,31 +26,31 @@ _LABELS_S = 600.0
 _WINDOWS_S = 30.0
 _CLOCK_S = 300.0
 _SHARE = 40
-"""A list is read again after so many times as long as it took."""
+"""The ratio of the pause after a read to the duration of the read."""
 
 _SOONEST_S, _LATEST_S = 0.5, 10.0
 _PAUSE_S, _PAUSE_MOST_S = 2.0, 30.0
 
 
 def rest_s(took_s: float) -> float:
-    """Return how long a source is left alone at least after a read, in seconds.
+    """Return the shortest pause after a read, in seconds.
 
-    A read may have taken long because it waited for Reserver's successor.
+    The pause is bounded, as a read may have waited long for a new leader.
     """
     return min(max(_SOONEST_S, _SHARE * took_s), _LATEST_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What fills the board.
+    """The loops that fill the board.
 
     Attributes:
-        words: puts reservations into words.
+        words: returns the CLI's words for a reservation.
         labels: returns the labels of each node, from the API server.
         moves: returns the PodMoves, from the API server.
         windows: returns the maintenance windows, each with its progress, from the API server.
-        offset: returns by how many seconds Reserver's clock is ahead of this machine's.
-        explained: puts a failure into words.
+        offset: returns the seconds by which Reserver's clock is ahead of this machine's.
+        explained: returns the message for an error.
     """
 
     client: Client
@@ -63,15 +63,15 @@ class Sources:
 
     async def fill(self, board: Board) -> None:
         """Fill a board until cancelled."""
-        ended, stirred, labelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        ended, is_due, labelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
         labels: dict[str, Mapping[str, str]] = {}
         windows: dict[str, list[str]] = {}
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reservations(board, ended, stirred))
+            tasks.create_task(self._reservations(board, ended, is_due))
             tasks.create_task(self._past(board, ended))
             nodes = self._nodes(board, labels, windows)
-            tasks.create_task(self._repeated(board, "nodes", _NODES_S, nodes, stirred))
-            maintained = self._windows(board, labels, windows, stirred)
+            tasks.create_task(self._repeated(board, "nodes", _NODES_S, nodes, is_due))
+            maintained = self._windows(board, labels, windows, is_due)
             tasks.create_task(self._repeated(board, "windows", _WINDOWS_S, maintained, labelled))
             tasks.create_task(
                 self._repeated(board, "labels", _LABELS_S, self._labels(labels, labelled))
@@ -80,16 +80,16 @@ class Sources:
             tasks.create_task(self._repeated(board, "clock", _CLOCK_S, self._clock(board)))
 
     async def _reservations(
-        self, board: Board, ended: asyncio.Event, stirred: asyncio.Event
+        self, board: Board, ended: asyncio.Event, is_due: asyncio.Event
     ) -> None:
-        """Follow reservations; the client resumes a watch that breaks, also at a successor."""
+        """Watch reservations; the client resumes a broken watch, also at a new leader."""
         while True:
             try:
                 async for kind, info in self._changes(board):
                     key, is_gone = info.id, kind is ChangeKind.DELETED
                     found = None if is_gone else documents.reservation(info, self.words(info))
                     board.put("reservations", key, found)
-                    stirred.set()
+                    is_due.set()
                     if is_gone:
                         ended.set()
             except ReserverError as exc:
@@ -145,14 +145,14 @@ class Sources:
         board: Board,
         labels: Mapping[str, Mapping[str, str]],
         windows: dict[str, list[str]],
-        stirred: asyncio.Event,
+        is_due: asyncio.Event,
     ) -> Callable[[], Awaitable[None]]:
         async def read() -> None:
             found = await self.windows()
             board.replace("windows", {one.name: documents.window(one, far) for one, far in found})
             windows.clear()
             windows.update(documents.windows_by_node([one for one, _ in found], labels))
-            stirred.set()  # The nodes are read again, with labels and windows.
+            is_due.set()  # Read the nodes again, with labels and windows.
 
         return read
 
@@ -163,7 +163,7 @@ class Sources:
             found = await self.labels()
             labels.clear()
             labels.update(found)
-            labelled.set()  # The windows are read again: they may select by label.
+            labelled.set()  # Read the windows again, which may select nodes by label.
 
         return read
 
@@ -183,32 +183,32 @@ class Sources:
     async def _repeated(
         self,
         board: Board,
-        what: str,
+        source: str,
         every_s: float,
         read: Callable[[], Awaitable[None]],
-        stirred: asyncio.Event | None = None,
+        is_due: asyncio.Event | None = None,
     ) -> None:
-        """Read again and again, sooner after a change, and note why it fails."""
-        stirred = stirred or asyncio.Event()
+        """Read a source periodically and after a change, and show its problem on the board."""
+        is_due = is_due or asyncio.Event()
         while True:
             began = time.monotonic()
-            stirred.clear()
+            is_due.clear()
             try:
                 await read()
             except ReserverError as exc:
-                self._note(board, what, self.explained(exc))
+                self._note(board, source, self.explained(exc))
                 await asyncio.sleep(max(_PAUSE_S, min(every_s, _PAUSE_MOST_S)))
                 continue
-            self._note(board, what, "")
+            self._note(board, source, "")
             least_s = rest_s(time.monotonic() - began)
             await asyncio.sleep(least_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, every_s - least_s)):
-                    await stirred.wait()
+                    await is_due.wait()
 
-    def _note(self, board: Board, what: str, problem: str) -> None:
-        """Note whether a source can be read, and since when it cannot."""
-        since = (board.get("status", what) or {}).get("since") if problem else None
+    def _note(self, board: Board, source: str, problem: str) -> None:
+        """Set the problem of a source, and its start, on the board; empty if it can be read."""
+        since = (board.get("status", source) or {}).get("since") if problem else None
         if problem and since is None:
             since = board.by_reservers_clock(time.time())
-        board.put("status", what, {"problem": problem, "since": since})
+        board.put("status", source, {"problem": problem, "since": since})

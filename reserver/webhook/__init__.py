@@ -1,1 +1,1 @@
-"""The webhooks: AdmissionReviews of pods that are created or resized, and their certificates."""
+"""The admission webhooks for new and resized pods, and their certificates."""

@@ -1,4 +1,4 @@
-"""Keeps the certificate of the webhooks in a Secret, replaces it in time, and has it trusted."""
+"""Keeps the webhooks' certificate in a Secret, rotates it, and updates the caBundle of webhooks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from reserver.webhook.certificate_secret import (
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 10.0
-"""How often it looks at the Secret and the configurations, in seconds."""
+"""Seconds between two checks of the Secret and the webhook configurations."""
 
 SPREAD_S = 10.0
-"""How long after they were told API servers trust a new CA for certain, in seconds."""
+"""Seconds after which every API server trusts a new caBundle."""
 
 
 class Maker(Protocol):
@@ -38,14 +38,15 @@ class Maker(Protocol):
         """Return a new certificate with a CA of its own, valid from `now` (unix seconds) on."""
 
     def is_due(self, pair: ServingPair, now: float) -> bool:
-        """Return whether a certificate has to be replaced: it ends soon, or is for other names."""
+        """Return whether a certificate must be replaced: it expires soon or has other names."""
 
 
 class ServedCertificate:
-    """The certificate that the webhooks serve with; only the leader keeps it.
+    """The serving certificate of the webhooks, which only the leader maintains.
 
-    A new one is served only after API servers were told to trust it as well as the former one, so
-    no call is lost. What dies in between has told them too much, and begins again.
+    A new certificate is served only after the caBundle contains the new and the former CA, so no
+    call fails. A process that dies in between leaves a CA too many there; the next one starts
+    again.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class ServedCertificate:
         serve: Callable[[ServingPair], None],
         clock: Callable[[], float],
     ) -> None:
-        """Keep it in a Secret of a namespace.
+        """Keep the certificate in a Secret of a namespace.
 
         Args:
-            serve: called with each that is to be served from now on.
-            clock: gives unix seconds.
+            serve: called with each new certificate to serve.
+            clock: returns unix seconds.
         """
         self._client = client
         self._namespace = namespace
@@ -71,18 +72,18 @@ class ServedCertificate:
         self._fault = ""
 
     async def run(self) -> None:
-        """Keep it until cancelled."""
+        """Check and rotate the certificate until cancelled."""
         while True:
             try:
                 await self.look()
                 self._fault = ""
             except ApiError as exc:
-                if not exc.is_conflict:  # Another one wrote the Secret: the next look reads it.
-                    self._tell(advice(exc))
+                if not exc.is_conflict:  # Another Reserver wrote the Secret: read it next time.
+                    self._log_once(advice(exc))
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
-        """Make sure that there is a certificate, that it is trusted, and that it is served.
+        """Ensure that a valid certificate exists, is trusted by API servers, and is served.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -132,16 +133,16 @@ class ServedCertificate:
                 if patch := found.trusting(pair.ca):
                     await self._client.patch(path, patch, JSON_PATCH)
             except ApiError as exc:
-                if not exc.is_absent:  # One of them may not be wanted.
+                if not exc.is_absent:  # Either webhook may not be installed.
                     raise
 
-    def _tell(self, fault: str) -> None:
-        if fault != self._fault:  # One line for one fault, however often it is retried.
+    def _log_once(self, fault: str) -> None:
+        if fault != self._fault:  # One line for each fault, not for each retry.
             log.warning("certificate of the webhooks cannot be kept, retrying", why=fault)
         self._fault = fault
 
 
 def _first(bundle: bytes) -> bytes:
-    """Return the first certificate of a bundle: those before the former one are not served."""
+    """Return the first CA of a bundle: no process serves certificates of the older CAs."""
     end = b"-----END CERTIFICATE-----\n"
     return bundle[: bundle.find(end) + len(end)]

@@ -1,4 +1,4 @@
-"""The Secret that keeps the certificate of the webhooks, and the configurations that trust it."""
+"""The Secret with the webhooks' certificate, and the caBundle in webhook configurations."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ CONFIGURATIONS = tuple(
     f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/reserver"
     for kind in ("mutating", "validating")
 )
-"""The paths of both configurations of webhooks."""
+"""The paths of both webhook configurations."""
 
 SECRET = "reserver-webhook"  # noqa: S105 - its name
 _CERTIFICATE, _KEY, _CA = "tls.crt", "tls.key", "ca.crt"
 
 
 class ServingPair(NamedTuple):
-    """A certificate to serve with, in PEM.
+    """A serving certificate with its key, in PEM.
 
     Attributes:
-        ca: what callers have to trust: the CA of the certificate, and those before it.
+        ca: the caBundle: the CA of the certificate, then the former CA.
     """
 
     certificate: bytes
@@ -41,10 +41,10 @@ class SecretObject(WireStruct, frozen=True):
     data: dict[str, str] | None = None
 
     def pair(self) -> ServingPair:
-        """Return what it keeps.
+        """Return the certificate of the Secret.
 
         Raises:
-            InvalidInput: something is missing, or no base64.
+            InvalidInput: a key is missing, or not base64.
         """
         data = self.data or {}
         try:
@@ -58,12 +58,12 @@ class SecretObject(WireStruct, frozen=True):
 
 
 def secrets_path(namespace: str, name: str = "") -> str:
-    """Return the path of the Secrets of a namespace, or of one of them."""
+    """Return the path of the Secrets of a namespace, or of one Secret."""
     return f"/api/v1/namespaces/{namespace}/secrets{'/' if name else ''}{name}"
 
 
 def show_secret(namespace: str, pair: ServingPair, version: str) -> dict[str, Any]:
-    """Return a Secret that keeps a certificate; `version` is the one that it replaces, or empty."""
+    """Return a Secret with a certificate; `version` is the replaced resourceVersion, or empty."""
     metadata = {"name": SECRET, "namespace": namespace}
     return {
         "apiVersion": "v1",
@@ -87,12 +87,12 @@ class _Hook(WireStruct, frozen=True):
 
 
 class ConfigurationObject(WireStruct, frozen=True):
-    """A configuration of webhooks, of either kind, on the wire."""
+    """A mutating or validating webhook configuration on the wire."""
 
     webhooks: list[_Hook] = msgspec.field(default_factory=list)
 
     def trusting(self, ca: bytes) -> list[dict[str, str]]:
-        """Return the JSON patch that has all its webhooks trust a CA; empty where they do."""
+        """Return the JSON patch that sets the caBundle of all webhooks; empty without changes."""
         bundle = base64.b64encode(ca).decode()
         return list(self._operations(bundle))
 

@@ -1,6 +1,6 @@
-"""The certificates of the webhooks: made, each with a CA of its own, and served.
+"""Makes the certificates of the webhooks, each with its own CA, and serves them.
 
-Nobody keeps the key of such a CA. A certificate is replaced while calls go on.
+The key of the CA is never stored. A certificate is replaced without interrupting calls.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from reserver.http.tls_files import TlsFiles
 from reserver.webhook.certificate_secret import ServingPair
 
 LIFETIME = timedelta(days=90)
-"""How long a certificate is valid; it is replaced after two thirds of that."""
+"""The lifetime of a certificate, which is replaced after two thirds of it."""
 
 _EARLIER = timedelta(hours=1)
-"""So far back it is valid, for API servers whose clocks are behind."""
+"""The time by which its validity begins earlier, for API servers with slow clocks."""
 
 
 class CertificateMaker:
-    """Makes certificates for some names, and tells when one has to be replaced."""
+    """Makes certificates for given names, and checks whether one must be replaced."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Make them for these DNS names and IP addresses."""
+        """Make certificates for DNS names and IP addresses."""
         self._names = tuple(names)
 
     def make(self, now: float) -> ServingPair:
@@ -44,7 +44,7 @@ class CertificateMaker:
             ec.generate_private_key(ec.SECP256R1()),
             ec.generate_private_key(ec.SECP256R1()),
         )
-        # A name of its own: two CAs of one name are taken for each other.
+        # A unique name: TLS clients confuse two CAs with the same name.
         ca_name = _named(f"reserver-webhook-ca-{x509.random_serial_number():x}")
         ca = (
             _builder(ca_name, ca_name, ca_key, begins)
@@ -73,7 +73,7 @@ class CertificateMaker:
         )
 
     def is_due(self, pair: ServingPair, now: float) -> bool:
-        """Return whether a certificate has to be replaced: it ends soon, or is for other names."""
+        """Return whether a certificate must be replaced: it expires soon or has other names."""
         try:
             certificate = x509.load_pem_x509_certificate(pair.certificate)
             key = serialization.load_pem_private_key(pair.private_key, password=None)
@@ -131,47 +131,47 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookTls:
-    """What webhooks are served with: files, or a certificate that Reserver keeps.
+    """The TLS context of the webhooks, with files or with a certificate made by Reserver.
 
-    API servers need no certificate. So unlike the extender's (`http.tls`) there is one context,
-    into which a new certificate is loaded: it counts for new connections, and no call on one that
-    is open is lost.
+    API servers need no client certificate. So unlike the extender's (`http.tls`) there is a single
+    context, into which each new certificate is loaded: new connections use it, and calls on open
+    connections continue.
     """
 
     def __init__(self, files: TlsFiles | None) -> None:
-        """Serve with files, or with nothing before `serve` is called.
+        """Serve with files; with None, `serve` must provide a certificate.
 
         Raises:
             ConfigurationError: the files cannot be read, or do not belong together.
         """
         self._files = files
         self._context = bare_context()
-        self._told = ""
+        self._problem = ""
         if files is not None:
             self._stamp = stamped(files)
             load(self._context, files)
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context; of files that have been replaced the new ones, once they can be read."""
+        """The context, with replaced files loaded if they are valid."""
         if self._files is not None:
             try:
                 stamp = stamped(self._files)
                 if stamp != self._stamp:
-                    server_context(self._files)  # What fails leaves a context without any.
+                    server_context(self._files)  # A failed load would leave no certificate.
                     load(self._context, self._files)
-                    self._stamp, self._told = stamp, ""
+                    self._stamp, self._problem = stamp, ""
                     log.info("certificates read again")
-            except ConfigurationError as exc:  # The next connection looks again.
-                if str(exc) != self._told:
-                    self._told = str(exc)
+            except ConfigurationError as exc:  # The next connection checks again.
+                if str(exc) != self._problem:
+                    self._problem = str(exc)
                     log.warning(
-                        "certificates cannot be read, the former ones serve", why=self._told
+                        "certificates cannot be read, the former ones serve", why=self._problem
                     )
         return self._context
 
     def serve(self, pair: ServingPair) -> None:
-        """Serve with another certificate from now on."""
+        """Load another certificate for new connections."""
         # ssl reads files only, and there may be no file system to write to.
         descriptor = os.memfd_create("reserver-webhook")
         try:
@@ -181,5 +181,5 @@ class WebhookTls:
             os.close(descriptor)
 
     def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002 - as ServerTls
-        """Return None: everybody may ask, and what is answered says nothing of others."""
+        """Return None: every client may call, and answers show nothing of other tenants."""
         return None

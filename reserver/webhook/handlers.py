@@ -1,4 +1,4 @@
-"""The HTTP handlers of the webhooks. What they cannot judge they allow, with a warning."""
+"""The HTTP handlers of the webhooks, which after an internal fault allow with a warning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reserver.webhook import review
 from reserver.webhook.review import CreatedPod, ReviewRequest, resized, subject
 
 MOST_BODY_BYTES = 8 * 2**20
-"""Bound on a call's body: a pod as it was and as it is to be, 3 MiB each."""
+"""Bound on a call's body, in bytes: the old and the new pod, 3 MiB each."""
 
 PATCH_PATH, RESIZE_PATH = "/patch-pod", "/judge-resize"
 
@@ -36,12 +36,11 @@ WEBHOOK_LIMITS = ListenerLimits(
     queries=True,
     bodies={PATCH_PATH: MOST_BODY_BYTES, RESIZE_PATH: MOST_BODY_BYTES},
 )
-"""For API servers, which open a connection for each call under way, all from few addresses."""
+"""Limits for API servers, which open a connection for each call in flight, from few addresses."""
 
 PATIENCE_S = 1.0
-"""How long a pod waits for slots to be recorded, or a resize for what a watch has missed or has yet
-to show, in seconds; half of the webhook's timeout. Then a resize is judged by what is known: to let
-it pass would be no better."""
+"""Seconds for which a pod waits for recorded slots, or a resize for a late watch: half of the
+webhook's timeout. After that a resize is judged by the cache: to allow it would be no safer."""
 
 
 class Patches(Protocol):
@@ -50,10 +49,10 @@ class Patches(Protocol):
     book: Book
 
     def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps this process from patching."""
+        """Return the reasons for which this process cannot patch; empty if it can."""
 
     async def stocked(self, names: Iterable[PatchName], patience_s: float) -> None:
-        """Wait until slots may have been recorded for one of these patches."""
+        """Wait until slots of one of the patches may have been recorded, in seconds at most."""
 
 
 class Webhooks:
@@ -66,11 +65,11 @@ class Webhooks:
         clock: Callable[[], float],
         metrics: Metrics,
     ) -> None:
-        """Answer by what is known.
+        """Answer from the caches.
 
         Args:
-            judge: returns why a pod may not be resized, None if it may; raises NotReady.
-            clock: gives unix seconds.
+            judge: returns the reason to refuse a resize, None to allow it; raises NotReady.
+            clock: returns unix seconds.
         """
         self._patches = patches
         self._judge = judge
@@ -78,7 +77,7 @@ class Webhooks:
         self._metrics = metrics
 
     def paths(self) -> Paths:
-        """Return who answers what."""
+        """Return the handlers by path."""
         return {
             PATCH_PATH: ("POST", self._answering("patch", self._patch)),
             RESIZE_PATH: ("POST", self._answering("resize", self._resize)),
@@ -97,7 +96,7 @@ class Webhooks:
                 outcome, answered = await decide(asked)
             except (MemoryError, asyncio.CancelledError):
                 raise
-            except Exception as exc:  # noqa: BLE001 - no pod is refused because of a fault of ours
+            except Exception as exc:  # noqa: BLE001 - a fault of Reserver refuses no pod
                 why = (
                     exc if isinstance(exc, ReserverError) else take_note("http", request.path, exc)
                 )
@@ -108,7 +107,7 @@ class Webhooks:
         return answer
 
     async def _patch(self, asked: ReviewRequest) -> tuple[str, bytes]:
-        """Return what becomes of a pod that is being created."""
+        """Return the outcome for the metrics, and the answer for a new pod."""
         patches, is_dry_run = self._patches, bool(asked.dry_run)
         if obstacles := patches.obstacles():
             warning = f"reserver: SchedPatches were not applied: {obstacles[0]}"
@@ -132,7 +131,7 @@ class Webhooks:
         return outcome, review.answer(asked.uid, patch=operations)
 
     async def _resize(self, asked: ReviewRequest) -> tuple[str, bytes]:
-        """Return whether a running pod may be resized; one that is too large to be read may not."""
+        """Return outcome and answer for the resize of a pod; refuse a pod that cannot be read."""
         try:
             why = await self._judge(asked)
         except Fault:
@@ -145,30 +144,28 @@ class Webhooks:
 
 
 _LOOK_AFTER_S = 0.005
-"""After how long it looks first whether the watch shows the pod, in seconds; then after twice that
-each time."""
+"""Seconds before the first check whether the watch shows the pod; each further wait doubles."""
 
 
 class Resizes:
-    """Judges resizes on the state.
+    """Decides about resizes with the state.
 
-    Anybody may ask who reaches the port. So what is asked is compared with the pod that the watch
-    shows, and only what is of that very pod counts: growth that passes counts at once, or two pods,
-    or a pod and a binding, could take the same room. It counts until the pod's next revision shows
-    what became of it; without one, for `RETURN_AFTER_S`.
+    The port has no authentication, so only a request that matches a pod of the watch has effects.
+    Allowed growth is requested room at once: otherwise two pods, or a pod and a binding, could take
+    the same room. It counts until the pod's next revision, or for `RETURN_AFTER_S` without one.
     """
 
     def __init__(self, state: State, clock: Callable[[], float], readiness: Readiness) -> None:
-        """Judge by a state; `clock` gives unix seconds."""
+        """Decide with a state; `clock` returns unix seconds."""
         self._state = state
         self._clock = clock
         self._readiness = readiness
 
     async def judge(self, asked: ReviewRequest) -> str | None:
-        """Return why a pod may not be resized; None if it may.
+        """Return the reason to refuse a resize; None to allow it.
 
         Raises:
-            NotReady: the state is not good enough to decide on.
+            NotReady: the caches are not up to date.
             InvalidInput: the pod cannot be read.
         """
         about = subject(asked)
@@ -189,7 +186,7 @@ class Resizes:
         return why
 
     async def _shown(self, about: Subject) -> None:
-        """Wait until the watch has come to the revision that a resize is to be written onto."""
+        """Wait until the watch has reached the revision of the old pod."""
         wait_s = _LOOK_AFTER_S
         while not (seen(about, self._state) or self._state.has_shown_pods(about.revision)):
             await asyncio.sleep(wait_s)

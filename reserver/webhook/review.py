@@ -1,4 +1,4 @@
-"""AdmissionReviews of admission.k8s.io/v1: what the API server asks webhooks, and the answers."""
+"""AdmissionReviews of admission.k8s.io/v1: requests of API servers, and answers of webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ API_VERSION = "admission.k8s.io/v1"
 
 _MOST_UID = 253
 _WARNING_CHARACTERS = 240
-"""An API server passes on 256 characters of a warning (k8s.io/api/admission/v1)."""
+"""Most characters of a warning; an API server passes on 256 (k8s.io/api/admission/v1)."""
 
 
 class _Kind(WireStruct, frozen=True):
@@ -91,7 +91,7 @@ class _ResizedPod(WireStruct, frozen=True):
 
 
 class CreatedPod(WireStruct, frozen=True):
-    """A pod that is being created, on the wire."""
+    """A new pod on the wire."""
 
     MOST_BYTES = POD.object_bytes
 
@@ -99,17 +99,17 @@ class CreatedPod(WireStruct, frozen=True):
     spec: _PodSpec = _PodSpec()
 
     def value(self, namespace: str) -> NewPod:
-        """Return it as a value; its namespace is the request's.
+        """Return the pod as a value, in the namespace of the request.
 
         Raises:
-            InvalidInput: a part is too long, or not of the shape that Kubernetes defines.
+            InvalidInput: a part is too long, or malformed.
         """
         metadata, spec = self.metadata, self.spec
         labels, affinity = bytes(metadata.labels), bytes(spec.affinity)
         selector, tolerations = bytes(spec.node_selector), bytes(spec.tolerations)
         _check_part("metadata.labels", labels)
         _check_part("spec", selector, affinity, tolerations)
-        decode_part(Affinity, affinity, "spec.affinity")  # Else no merge could rely on it.
+        decode_part(Affinity, affinity, "spec.affinity")  # A merge relies on its shape.
         tolerated = decode_part(list[dict[str, Any]], tolerations, "spec.tolerations")
         return NewPod(
             namespace=namespace,
@@ -125,7 +125,7 @@ class CreatedPod(WireStruct, frozen=True):
 
 
 def _check_part(path: str, *parts: bytes) -> None:
-    """Refuse parts of a pod that together are too long to be compared with patches.
+    """Refuse parts of a pod that are too long in total to be compared with patches.
 
     Raises:
         InvalidInput: at `path`.
@@ -137,10 +137,10 @@ def _check_part(path: str, *parts: bytes) -> None:
 
 
 def read_request(body: bytes) -> ReviewRequest:
-    """Return what an AdmissionReview asks.
+    """Return the request of an AdmissionReview.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: the body is not an AdmissionReview with a request.
     """
     request = decode(_Review, body).request
     if request is None:
@@ -149,10 +149,10 @@ def read_request(body: bytes) -> ReviewRequest:
 
 
 def subject(asked: ReviewRequest) -> Subject:
-    """Return which pod a resize is about, of which nothing else is read.
+    """Return name, UID, node and revision of the pod of a resize.
 
     Raises:
-        InvalidInput: it is no resize of a pod that is on a node.
+        InvalidInput: the request is not a resize of a bound pod.
     """
     with under("request.oldObject"):
         before = decode(_Subject, asked.old_object)
@@ -173,10 +173,10 @@ def subject(asked: ReviewRequest) -> Subject:
 
 
 def resized(asked: ReviewRequest) -> Mapping[str, int]:
-    """Return what a pod is to request: what it asks for, and what it has as long as that is more.
+    """Return a pod's requests after a resize: the maximum of the new spec and the status.
 
-    Its status is from before. That the kubelet found another resize infeasible says nothing of
-    this one, which it looks at anew.
+    The status is from before the resize. Its conditions are dropped: the kubelet may have found an
+    earlier resize infeasible, but checks this one anew.
 
     Raises:
         InvalidInput: a part is malformed.
@@ -186,12 +186,12 @@ def resized(asked: ReviewRequest) -> Mapping[str, int]:
 
 
 def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) -> bytes:
-    """Return an answer that allows.
+    """Return an answer that allows the request.
 
     Args:
-        uid: of the request.
-        warnings: what the client is told.
-        patch: JSON patch of the object.
+        uid: the UID of the request.
+        warnings: the warnings for the client.
+        patch: the JSON patch of the object.
     """
     response: dict[str, Any] = {"uid": uid, "allowed": True}
     if patch:
@@ -203,7 +203,7 @@ def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) ->
 
 
 def refusal(uid: str, message: str) -> bytes:
-    """Return an answer that refuses."""
+    """Return an answer that refuses the request."""
     status = {
         "code": int(HTTPStatus.FORBIDDEN),
         "reason": "Forbidden",
@@ -213,7 +213,7 @@ def refusal(uid: str, message: str) -> bytes:
 
 
 def json_patch(pod: CreatedPod, before: NewPod, verdict: PatchVerdict) -> list[dict[str, Any]]:
-    """Return what makes a pod what it becomes; nothing where it stays as it is."""
+    """Return the JSON patch for a new pod; empty if no SchedPatch changes the pod."""
     parts = (
         ("nodeSelector", before.scheduling.node_selector, verdict.scheduling.node_selector),
         ("affinity", before.scheduling.affinity, verdict.scheduling.affinity),

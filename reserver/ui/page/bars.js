@@ -1,18 +1,18 @@
-/** The bars of a node: which it has, and where each stands in its row. Pure. */
+/** The bars of a node, and their positions in its row. No side effects. */
 
 import { dominant } from './format.js';
 
 /** @import {Amounts, Node, Reservation} from '../documents' */
 
-/** @typedef {{key: string, top: number, height: number, begin: number, end: number, rank: number, lent: number}} Bar `rank`: of what is in force, what recurs, what is over; `lent`: which share of it */
+/** @typedef {{key: string, top: number, height: number, begin: number, end: number, rank: number, lent: number}} Bar `rank`: in force, recurring or ended; `lent`: the borrowed share */
 
 const [NOW, COMING, OVER] = [0, 1, 2];
 
 const ROOM = 40; // Pixels: the height of a whole node.
-const LEAST = 5; // Pixels: a bar that nobody can hit shows nothing.
-const MOST = 200; // Of a row: with more nobody can tell them apart.
+const LEAST = 5; // Pixels: a smaller bar cannot be clicked.
+const MOST = 200; // Bars of a row: more cannot be distinguished.
 
-/** The bars of a node, of which none covers another while there is room, and how many small ones are left out.
+/** The bars of a node, without overlap while there is room, and the number of small bars left out.
  * @param {string} node @param {[string, Reservation][]} held @param {Node} [known]
  * @returns {{bars: Bar[], unseen: number}} */
 export function layered(node, held, known) {
@@ -32,16 +32,16 @@ export function layered(node, held, known) {
     open = open.filter((other) => other.end > bar.begin).sort((a, b) => a.top - b.top);
     let top = 0;
     for (const other of open) if (top + bar.height > other.top && top < other.top + other.height) top = other.top + other.height;
-    bar.top = Math.min(top, Math.max(0, ROOM - bar.height)); // What holds more than there is overlaps.
+    bar.top = Math.min(top, Math.max(0, ROOM - bar.height)); // Holds beyond the node's capacity overlap.
     open.push(bar);
   }
   return { bars, unseen: counted(all) - counted(bars) };
 }
 
-/** How many reservations that is. @param {Bar[]} bars */
+/** The number of reservations of bars. @param {Bar[]} bars */
 const counted = (bars) => bars.filter(({ rank }) => rank !== COMING).length;
 
-/** The bars of what has no node: each reservation has a lane.
+/** The bars of reservations without a node, each in its own lane.
  * @param {[string, Reservation][]} waiting
  * @returns {{bars: Bar[], unseen: number}} */
 export function laned(waiting) {
@@ -49,7 +49,7 @@ export function laned(waiting) {
   return { bars, unseen: Math.max(0, waiting.length - MOST) };
 }
 
-/** The times of a reservation, a bar each; what is claimed holds nothing until it recurs.
+/** The occurrences of a reservation, one bar each; a claimed one holds nothing until its next occurrence.
  * @param {string} key @param {Reservation} one
  * @returns {Bar[]} */
 function spans(key, one) {
@@ -59,7 +59,7 @@ function spans(key, one) {
   return one.shape === 'claimed' ? coming : [present, ...coming];
 }
 
-/** What pods borrow of each hold of a node: of those that lend to the least important first, as Reserver counts it.
+/** The borrowed amounts of each hold of a node: holds for the lowest priorities lend first, as in Reserver.
  * @param {Node} node @param {[string, Reservation][]} held
  * @returns {Map<string, Amounts>} */
 export function lent(node, held) {
@@ -67,7 +67,7 @@ export function lent(node, held) {
   const left = { ...node.borrowed };
   const lenders = held.filter(([, one]) => typeof one.lends === 'number' && one.shape === 'held');
   for (const [key, one] of lenders.sort(([a, { lends: x }], [b, { lends: y }]) => Number(x) - Number(y) || (a < b ? -1 : 1))) {
-    // Claimed slots lend nothing; where there are several nodes, none says on which of them these are.
+    // Claimed slots lend nothing; with several nodes the document does not have their nodes.
     const slots = Math.min(one.nodes.find(([name]) => name === node.name)?.[1] ?? 0, one.slots - one.claimed);
     for (const [resource, amount] of Object.entries(one.amounts)) {
       const taken = Math.min(left[resource] ?? 0, amount * slots);

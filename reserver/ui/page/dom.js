@@ -1,4 +1,4 @@
-/** Elements from values: text is only ever set as text, so no name can become markup. */
+/** Creates elements from values; text is always set as text, so no name can become markup. */
 
 /** @typedef {Node|string|number|null|undefined|false|Child[]} Child */
 
@@ -21,22 +21,22 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** Put children in place of others. @param {HTMLElement} element @param {...Child} children */
+/** Replace the children of an element. @param {HTMLElement} element @param {...Child} children */
 export function fill(element, ...children) {
   element.replaceChildren(...h('div', {}, ...children).childNodes);
 }
 
-/** A table; on a narrow screen each row stands as a list of its cells. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
+/** A table; on a narrow screen each row is a list of its cells. @param {string[]} titles @param {Child[][]} rows the first cell is the heading of its row */
 export function table(titles, rows) {
   const cell = (/** @type {Child} */ content, /** @type {number} */ at) => {
-    const kind = { class: content === '–' ? 'none' : String(content).length < 24 && 'short' }; // Or `worker-12` would break at its hyphen.
+    const kind = { class: content === '–' ? 'none' : String(content).length < 24 && 'short' }; // Prevents a line break in `worker-12` at its hyphen.
     return at ? h('td', { 'data-title': titles[at], ...kind }, h('div', {}, content)) : h('th', { scope: 'row', ...kind }, content);
   };
   return h('div', { class: 'wide', tabindex: '0', role: 'group', 'aria-label': `Table: ${titles.join(', ')}` }, h('table', {}, h('thead', {}, h('tr', {}, ...titles.map((each) => h('th', { scope: 'col' }, each)))),
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell))))));
 }
 
-/** Say something to a screen reader. @param {string} text */
+/** Announce a text to screen readers. @param {string} text */
 export function say(text) {
   const region = document.getElementById('said');
   if (region) region.textContent = text;
@@ -53,21 +53,21 @@ export function command(text) {
       setTimeout(() => { button.textContent = 'Copy'; }, 1500);
     },
   }, 'Copy');
-  const words = text.split(' ').flatMap((word, at) => [at > 0 && ' ', h('span', {}, word)]); // A line breaks between words: `--ttl` stays whole.
+  const words = text.split(' ').flatMap((word, at) => [at > 0 && ' ', h('span', {}, word)]); // Lines break only between words, not within `--ttl`.
   return h('div', { class: 'command' }, h('code', {}, ...words), button);
 }
 
-/** A word of a shell. @param {string} text */
+/** A word, quoted for a shell. @param {string} text */
 export function quoted(text) {
   return /^[\w@%+=:,./[\]-]+$/.test(text) && !/[[\]]/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /**
- * Rows of which only those in sight exist.
+ * Rows with elements only for the visible ones.
  *
  * @param {HTMLElement} box scrolls
  * @param {number} height of one row in pixels
- * @param {number} printed so many rows stand on a printed sheet, which says where it is cut
+ * @param {number} printed the most rows on a printed sheet, which shows the number of the others
  * @param {(index: number) => HTMLElement} render
  */
 export function virtual(box, height, printed, render) {
@@ -87,7 +87,7 @@ export function virtual(box, height, printed, render) {
     const last = Math.min(count, Math.ceil((box.scrollTop + box.clientHeight) / height) + 4);
     for (const [index, row] of shown) {
       if (index >= first && index < last) continue;
-      if (row.contains(document.activeElement)) continue; // Or the keyboard would lose its place.
+      if (row.contains(document.activeElement)) continue; // Keeps the keyboard focus.
       row.remove();
       shown.delete(index);
     }
@@ -118,7 +118,7 @@ export function virtual(box, height, printed, render) {
   const observer = new ResizeObserver(ask);
   observer.observe(box);
   return {
-    /** Draw all anew. @param {number} rows */
+    /** Redraw all rows. @param {number} rows */
     reset(rows) {
       const focus = document.activeElement;
       const held = focus && space.contains(focus) ? focus.getAttribute('data-key') : null;
@@ -130,7 +130,7 @@ export function virtual(box, height, printed, render) {
       const again = held === null ? null : space.querySelector(`[data-key="${CSS.escape(held)}"]`);
       if (again instanceof HTMLElement) again.focus();
     },
-    /** Bring a row into sight, and return it. @param {number} index */
+    /** Scroll to a row, and return it. @param {number} index */
     reveal(index) {
       const top = index * height;
       if (top < box.scrollTop) box.scrollTop = top;

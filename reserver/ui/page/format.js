@@ -23,7 +23,7 @@ export function endsIn(ends, now) {
   return ends > now ? duration((ends - now) / 1000) : 'over';
 }
 
-// Made once: to make one takes longer than to draw a row.
+// Created once: creating one takes longer than drawing a row.
 const THIS_YEAR = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 const OTHER_YEAR = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
@@ -31,7 +31,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric
 const DATE = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' });
 const NAMES = new Intl.Collator(undefined, { numeric: true });
 
-/** Names in the order in which a person counts. @type {(a: string, b: string) => number} */
+/** Natural order of names: worker-2 before worker-10. @type {(a: string, b: string) => number} */
 export const byName = NAMES.compare;
 export const clock = (/** @type {number} */ moment) => CLOCK.format(moment);
 export const day = (/** @type {number} */ moment) => DAY.format(moment);
@@ -61,16 +61,16 @@ function bytes(amount) {
 /** @param {number} value */
 export const round = (value) => (value > 0 && value < 0.05 ? '<0.1' : (value >= 100 ? Math.round(value) : Math.round(value * 10) / 10).toLocaleString());
 
-/** A number of things. @param {number} number @param {string} thing */
+/** A number with its noun, in singular or plural. @param {number} number @param {string} thing */
 export const count = (number, thing) => `${number.toLocaleString()} ${thing}${number === 1 ? '' : 's'}`;
 
 /** @param {number} share */
 export const percent = (share) => `${Math.round(share * 100)} %`;
 
-/** The zone of the times shown. */
+/** The time zone of the shown times. */
 export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** Of a node, the largest share that amounts take. @param {Record<string, number>} amounts @param {Record<string, number>} [of] */
+/** The largest share of a node's resources in amounts. @param {Record<string, number>} amounts @param {Record<string, number>} [of] */
 export function dominant(amounts, of) {
   let most = 0;
   for (const [resource, amount] of Object.entries(amounts)) {

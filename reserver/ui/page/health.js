@@ -1,4 +1,4 @@
-/** Health: what `reserver doctor` finds, and how the process is that answers. */
+/** Health: the findings of `reserver doctor`, and the state of the answering process. */
 
 import { ask, now, repeat } from './store.js';
 import { count } from './format.js';
@@ -72,7 +72,7 @@ function valued(metrics, name) {
   });
 }
 
-/** The sums of a counter by a word of its labels. @param {string[]} metrics @param {string} name @param {(labels: Record<string, string>) => string} word */
+/** The sums of a counter, grouped by a text from its labels. @param {string[]} metrics @param {string} name @param {(labels: Record<string, string>) => string} word */
 function counted(metrics, name, word) {
   /** @type {Map<string, number>} */ const sums = new Map();
   for (const [labels, value] of valued(metrics, name)) if (value) sums.set(word(labels), (sums.get(word(labels)) ?? 0) + value);

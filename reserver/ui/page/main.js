@@ -18,7 +18,7 @@ const VIEWS = {
   health: ['Health', () => import('./health.js')],
 };
 
-/** Sources that a page may lack: their views say so. */
+/** Optional sources, whose views show their problems themselves. */
 const OPTIONAL = new Set(['moves', 'labels', 'windows', 'clock']);
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
@@ -39,7 +39,7 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
-/** Change parts of the address without a new entry of the history. @param {Record<string, string|null>} changes */
+/** Change parts of the address without a new history entry. @param {Record<string, string|null>} changes */
 function go(changes) {
   const { name, rest, query } = read();
   for (const [key, value] of Object.entries(changes)) value === null || value === '' ? query.delete(key) : query.set(key, value);
@@ -66,7 +66,7 @@ async function show() {
   view(main, { query, rest, signal, go });
 }
 
-/** Say whether what is shown is current. */
+/** Show whether the page is up to date. */
 function check() {
   const failing = [...store.status].filter(([what, each]) => each.problem && !OPTIONAL.has(what)).map(([, each]) => each);
   const problems = [...new Set(failing.map((each) => each.problem))];

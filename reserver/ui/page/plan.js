@@ -1,4 +1,4 @@
-/** A plan: moves in order, each with what became of it so far, and nodes before and after. */
+/** A plan: moves in order with their progress, and nodes before and after. */
 
 import * as store from './store.js';
 import { command, fill, h, quoted, table } from './dom.js';
@@ -12,7 +12,7 @@ const GOALS = {
   defragment: 'Empty as many nodes as possible',
   policy: 'Follow the policy',
 };
-/** What it means that a plan has no moves. @type {Record<string, string>} */
+/** The meaning of a plan without moves, by goal. @type {Record<string, string>} */
 const NOTHING = {
   'make-room': 'No move would make room for a pod that waits.',
   defragment: 'No further node can be emptied.',
@@ -65,13 +65,13 @@ export function view(main, { query, signal, go }) {
 /** @param {Move} one */
 const isOver = (one) => ENDED.includes(one.phase);
 
-/** The phase of a move, and what it waits for. @param {Move} one */
+/** The phase of a move, and the reason for waiting. @param {Move} one */
 function progress(one) {
   const [mark, kind] = one.phase === 'Succeeded' ? ['✓', 'good'] : isOver(one) ? ['✗', 'bad'] : [one.paused ? '‖' : '→', ''];
   return [h('span', { class: `short ${kind}` }, `${mark} ${one.phase || 'New'}${one.paused ? ', paused' : ''}`), [one.reason, one.message].filter(Boolean).join(': ') || '–'];
 }
 
-/** What became of a planned move since: its latest PodMove. @param {string} pod */
+/** The progress of a planned move: its latest PodMove. @param {string} pod */
 function sinceThen(pod) {
   const [one] = [...store.moves.values()].filter((each) => `${each.namespace}/${each.pod}` === pod).sort((a, b) => b.made.localeCompare(a.made));
   if (!one) return 'planned';
@@ -107,7 +107,7 @@ function plannedRow(one, at) {
   return [`${at + 1}. ${pod}`, one.from, one.to || 'where it fits', `${one.strategy}: ${one.reason}${one.gain === null ? '' : ` (gain ${one.gain})`}${one.cost > 1 ? ` (cost ${one.cost})` : ''}`, h('span', { 'data-pod': pod }, ...[sinceThen(pod)].flat())];
 }
 
-/** The command that carries a plan out: with seats, where there are PodMoves. @param {Plan} found */
+/** The command that executes a plan, with PodMoves if they are enabled. @param {Plan} found */
 function carriedOut({ goal, policy }) {
   if (goal === 'defragment') return command('reserver rebalance run --defragment --mode reserve-first');
   const what = goal === 'policy' ? `--policy-config-file ${quoted(policy)}` : '--make-room';

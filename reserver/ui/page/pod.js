@@ -1,4 +1,4 @@
-/** A pod: why it waits, which holds stand in its way and until when, and what would make room. */
+/** A pod: the reason why it is pending, the holds in its way, and ways to make room. */
 
 import { ask, repeat, reservations } from './store.js';
 import { command, fill, h, quoted, table } from './dom.js';
@@ -47,7 +47,7 @@ const link = (name) => `#/pod/${name.split('/').map(encodeURIComponent).join('/'
 
 /** @param {Explanation} found */
 function shown(found) {
-  const first = found.in_the_way.find((each) => !reservations.get(key(each.reservation))?.isSeat); // A move would lose its seat.
+  const first = found.in_the_way.find((each) => !reservations.get(key(each.reservation))?.isSeat); // Releasing a seat would fail a move.
   return h('section', { class: 'details' },
     h('h2', {}, found.pod), h('p', { class: 'summary' }, found.summary),
     found.exempt && h('p', {}, 'Its priority is so high that no hold keeps it from anything.'),
@@ -70,5 +70,5 @@ function holds(title, found, more) {
   return [h('h3', {}, title), table(['Reservation', 'Node', 'Ends in'], rows), more > 0 && h('p', {}, `and ${more} more`)];
 }
 
-/** The key of a reservation by what an explanation calls it. @param {string} name */
+/** The key of a reservation by its name in an explanation. @param {string} name */
 const key = (name) => (reservations.has(name) ? name : [...reservations.keys()].find((each) => each.endsWith(name)) ?? name);

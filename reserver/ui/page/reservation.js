@@ -7,7 +7,7 @@ import { amount, endsIn, time } from './format.js';
 
 /** @import {Reservation, Window} from '../documents' */
 
-/** How a reservation is drawn, in words: a glyph beside each colour. @type {Record<string, [string, string]>} */
+/** The glyph and the words for each drawing style of a reservation. @type {Record<string, [string, string]>} */
 export const SHAPES = {
   held: ['■', 'In force'],
   noroom: ['▨', 'No room on its node'],
@@ -53,7 +53,7 @@ export function summary(one) {
 /** @param {Reservation} one @param {number} begin @param {number} end */
 export const whenComing = (one, begin, end) => `${one.name} for ${one.owners || 'nobody'}, recurs: ${time(begin)}, ends ${time(end)}${one.nodes.length ? '' : ', its node is chosen then'}`;
 
-/** What pods borrow of it, on each node. @param {Reservation} one */
+/** The amounts that pods borrow from it, by node. @param {Reservation} one */
 function borrowed(one) {
   if (typeof one.lends !== 'number') return '';
   const each = one.nodes.flatMap(([name]) => {
@@ -64,7 +64,7 @@ function borrowed(one) {
   return `${each.join('; ') || 'nothing now'}, to pods of a priority below ${one.lends}`;
 }
 
-/** @param {Reservation} one @param {number} [comes] the beginning of the occurrence that is meant, of a recurring reservation */
+/** @param {Reservation} one @param {number} [comes] the start of the selected occurrence of a recurring reservation */
 export function details(one, comes) {
   const [glyph] = SHAPES[one.shape] ?? SHAPES.broken;
   /** @param {string} name @param {any} value */

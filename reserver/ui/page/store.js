@@ -1,4 +1,4 @@
-/** All documents that Reserver shows, kept current over one stream. */
+/** All documents of the page, kept up to date by one event stream. */
 
 /** @import {Answers, Move, Node, Reservation, Status, Window} from '../documents' */
 
@@ -8,9 +8,9 @@
 /** @type {Map<string, Move>} */ export const moves = new Map();
 /** @type {Map<string, Window>} */ export const windows = new Map();
 /** @type {Map<string, Status>} */ export const status = new Map();
-/** Which reservations stand on a node, by their keys. @type {Map<string, Set<string>>} */ export const onNode = new Map();
+/** The keys of the reservations on each node. @type {Map<string, Set<string>>} */ export const onNode = new Map();
 
-/** Of the labels of nodes the keys, the first of them. @type {Set<string>} */ export const labels = new Set();
+/** The first keys of node labels. @type {Set<string>} */ export const labels = new Set();
 const MOST_LABELS = 300;
 
 /** @type {Record<string, Map<string, any>>} */
@@ -21,13 +21,13 @@ export let isConnected = false;
 /** Whether everything has been read once. */
 export let isComplete = false;
 
-let ahead = 0; // Of this browser's clock, in milliseconds.
+let ahead = 0; // Milliseconds by which Reserver's clock is ahead of the browser's.
 const changed = new EventTarget();
 
 /** The time by Reserver's clock, in unix milliseconds. */
 export const now = () => Date.now() + ahead;
 
-/** Call back after each batch of changes, until the signal aborts. @param {() => void} act @param {AbortSignal} signal */
+/** Call `act` after each batch of changes, until the signal aborts. @param {() => void} act @param {AbortSignal} signal */
 export function onChange(act, signal) {
   changed.addEventListener('change', act, { signal });
 }
@@ -64,7 +64,7 @@ function take(message) {
   }
   for (const [name, documents] of Object.entries(changes)) {
     const kind = KINDS[name];
-    if (!kind) continue; // Of a newer server.
+    if (!kind) continue; // A kind of a newer server.
     for (const [key, one] of Object.entries(documents)) {
       if (kind === reservations || kind === past) index(key, kind.get(key), one);
       if (kind === nodes && one) know(one.labels);
@@ -76,9 +76,9 @@ function take(message) {
   changed.dispatchEvent(new Event('change'));
 }
 
-const SILENCE = 25_000; // Two heartbeats, and some more.
+const SILENCE = 25_000; // Milliseconds: more than two heartbeats.
 
-/** Begin; a stream that breaks is resumed by the browser, one that is silent begins again. */
+/** Open the stream; the browser resumes a broken one, and a silent one is opened again. */
 export function connect() {
   const stream = new EventSource('api/stream');
   let heard = performance.now();
@@ -98,7 +98,7 @@ function lose() {
   changed.dispatchEvent(new Event('change'));
 }
 
-/** Ask for a document.
+/** Request the document of a view.
  * @template {keyof Answers} View @param {View} view @param {Record<string, string>} [query] @param {AbortSignal} [signal]
  * @returns {Promise<Answers[View]>} */
 export async function ask(view, query = {}, signal) {
@@ -111,7 +111,7 @@ export async function ask(view, query = {}, signal) {
 const SHARE = 40;
 const LATEST = 10_000;
 
-/** Ask now and then, as long as somebody looks: an answer that takes long is asked for more rarely.
+/** Poll while the page is visible, less often if an answer takes long.
  * @param {() => Promise<void>} read @param {number} pause in milliseconds @param {AbortSignal} signal */
 export async function repeat(read, pause, signal) {
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-/** Teams: what each namespace held over a week, how much nobody used, its quota, and the ceiling of all. */
+/** Teams: the held and unused amounts of each namespace over a week, its quota, and the tenants' ceiling. */
 
 import { ask, repeat } from './store.js';
 import { fill, h, table } from './dom.js';
@@ -72,7 +72,7 @@ const stack = (sums, most) => h('span', { class: 'stack', 'aria-hidden': 'true' 
 /** @param {number} share */
 const meter = (share) => h('span', { class: `meter${share >= 1 ? ' full' : ''}`, 'aria-hidden': 'true' }, h('i', { class: 'used', style: { width: `${Math.min(100, share * 100)}%` } }));
 
-/** What each quota of a namespace leaves. @param {Teams} found @param {string} namespace */
+/** The remaining room of each quota of a namespace. @param {Teams} found @param {string} namespace */
 function quotas(found, namespace) {
   const lines = found.quotas.filter((each) => each.namespace === namespace).flatMap(({ hard, used }) => Object.keys(hard)
     .filter((key) => key.endsWith(found.resource) || key === 'reservations')

@@ -1,4 +1,4 @@
-/** Nodes × time: who holds what, where, until when. */
+/** The timeline: the holds of each node over time. */
 
 import * as store from './store.js';
 import { h, say, virtual } from './dom.js';
@@ -14,9 +14,9 @@ const SORTS = { held: 'most held', free: 'least held', name: 'name' };
 const ROW = 44;
 const PRINTED = 22;
 const BEFORE_NOW = 0.25;
-const WINDOW = 'window '; // What the key of a maintenance window begins with; that of a reservation has no space.
+const WINDOW = 'window '; // Prefix of a maintenance window's key; the key of a reservation has no space.
 
-/** The reservation of a bar, and when it begins if it recurs. @param {string} key @returns {[Reservation|undefined, number|undefined]} */
+/** The reservation of a bar, and the start of its occurrence if it recurs. @param {string} key @returns {[Reservation|undefined, number|undefined]} */
 function ofBar(key) {
   const [name, begin] = key.split(' ');
   return [store.find(name), begin ? Number(begin) : undefined];
@@ -38,7 +38,7 @@ export function view(main, { query, signal, go }) {
   /** @type {Row[]} */ let rows = [];
   /** @type {Map<string, {bars: Bar[], unseen: number}>} */ const layouts = new Map();
 
-  let width = 0; // Of the axis, in pixels: to read it while rows are drawn would cost a layout for each.
+  let width = 0; // Of the axis, in pixels: reading it while rows are drawn would cost a layout for each.
 
   const span = () => RANGES[range][1];
   const left = () => at || store.now() - BEFORE_NOW * span();
@@ -77,7 +77,7 @@ export function view(main, { query, signal, go }) {
     redraw();
   }
 
-  /** Bring the reservation of the address into sight, once it and its node are read. */
+  /** Scroll to the reservation of the address, once its document and node are read. */
   function reveal() {
     if (isRevealed || !store.isComplete) return;
     const nodes = new Set(ofBar(pinned)[0]?.nodes.map(([node]) => node));
@@ -101,7 +101,7 @@ export function view(main, { query, signal, go }) {
     return one ? dominant(one.held, one.allocatable) : 0;
   };
 
-  /** Decide which rows there are. */
+  /** Compute the rows. */
   function arrange() {
     const wanted = sought.trim().toLowerCase();
     const names = new Set(store.nodes.keys());
@@ -261,7 +261,7 @@ export function view(main, { query, signal, go }) {
     return bars[bars.indexOf(one) + (later ? 1 : -1)];
   }
 
-  /** Whether a node has a bar in sight, that of a maintenance window included. @param {string} node */
+  /** Whether a node has a visible bar, including bars of maintenance windows. @param {string} node */
   const isBusy = (node) => layout(node).bars.some((each) => x(each.end) > 0 && x(each.begin) < 1) || store.nodes.get(node)?.windows.some((name) => store.windows.has(name));
 
   /** @param {HTMLElement} one @param {boolean} down */
