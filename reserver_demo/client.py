@@ -17,7 +17,7 @@ JSON = "application/json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 _LONGEST_LINE = 4 * 1024 * 1024
-"""Bytes of one watch event; more than an object can have."""
+"""Bound on a watch event, in bytes: more than the largest object."""
 
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
@@ -25,12 +25,12 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of an API server, and how to call it.
+    """The address and credentials of an API server.
 
     Attributes:
         url: scheme, host and port.
-        headers: sent with each request, credentials among them.
-        context: for TLS; None for plain HTTP.
+        headers: the headers of each request, including credentials.
+        context: the TLS context; None for plain HTTP.
     """
 
     url: str
@@ -39,7 +39,7 @@ class Endpoint:
 
 
 class ApiClient:
-    """Requests to an API server."""
+    """A client of an API server."""
 
     def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
         self._session = session
@@ -54,7 +54,7 @@ class ApiClient:
         media: str = JSON,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Send a request and return what was answered.
+        """Send a request, and return the body of the answer.
 
         Raises:
             ApiError: the server refused, or did not answer.
@@ -73,7 +73,7 @@ class ApiClient:
         """Yield the events of a watch until it ends.
 
         Raises:
-            ApiError: the server refused, or went away.
+            ApiError: the server refused, or the connection broke.
         """
         try:
             async with self._open(

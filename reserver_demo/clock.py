@@ -1,4 +1,4 @@
-"""Time as an argument, so that tests can drive it."""
+"""Clocks as arguments, so that tests can control the time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the embedded cluster needs of a clock."""
+    """The clock interface of the embedded cluster."""
 
     def now(self) -> datetime:
         """Return the wall clock's time, in UTC."""
 
     def monotonic(self) -> float:
-        """Return seconds since an arbitrary moment; never goes back."""
+        """Return seconds since an arbitrary time; never decreases."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait so many seconds."""
 
 
 class SystemClock:
@@ -37,7 +37,7 @@ class SystemClock:
 
 
 async def wait_for(event: asyncio.Event, clock: Clock, seconds: float) -> None:
-    """Wait until an event is set, but not longer than so many seconds."""
+    """Wait until an event is set, at most `seconds`."""
     waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(clock.sleep(seconds))]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -47,10 +47,10 @@ async def wait_for(event: asyncio.Event, clock: Clock, seconds: float) -> None:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Write a time as Kubernetes does: UTC, whole seconds."""
+    """Return a time in Kubernetes' format: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_rfc3339(text: str) -> datetime:
-    """Read a time as Kubernetes writes it."""
+    """Parse a time in Kubernetes' format."""
     return datetime.fromisoformat(text)

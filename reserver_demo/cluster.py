@@ -1,4 +1,4 @@
-"""The embedded cluster: API server, controllers and kubelets, started and stopped together."""
+"""The embedded cluster: starts and stops API server, controllers and kubelets together."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from reserver_demo.kubelet import Kubelet
 
 
 class EmbeddedCluster:
-    """A cluster in this process, on loopback, for as long as the `async with` block lasts.
+    """A cluster in this process, on loopback, during an `async with` block.
 
-    All of it runs in one TaskGroup, in a task of its own, so that the block may be entered and left
-    in different tasks, as test fixtures do.
+    Its parts run in one TaskGroup in a separate task, so that the block may be entered and left in
+    different tasks, as test fixtures do.
 
     Args:
-        history: changes of each resource that watches can go back, at least.
-        clock: its time.
+        history: the least number of changes of each resource that watches can go back.
+        clock: the clock of the cluster.
     """
 
     def __init__(self, history: int = 10_000, clock: Clock | None = None) -> None:
@@ -55,10 +55,10 @@ class EmbeddedCluster:
         return self._started
 
     async def __aenter__(self) -> Self:
-        """Start; the API server answers when this returns."""
+        """Start the cluster; the API server answers when this returns."""
         started = asyncio.Event()
         self._running = asyncio.create_task(self._run(started))
-        # A start that fails ends the task: then there is nobody left to wait for.
+        # A failed start ends the task, and must end the wait below.
         self._running.add_done_callback(lambda _: started.set())
         await started.wait()
         if self._running.done():
@@ -71,7 +71,7 @@ class EmbeddedCluster:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop everything; raises what a part broke down with, if one did."""
+        """Stop the cluster; raise the exception of a failed part."""
         self._stop.set()
         if self._running is not None:
             await self._running
@@ -97,7 +97,7 @@ class EmbeddedCluster:
                 part.cancel()
 
     def write_kubeconfig(self, path: Path, server: str = "") -> None:
-        """Write a kubeconfig for kubectl and others; `server` may stand in front of this one."""
+        """Write a kubeconfig; `server` is the address of a proxy, or empty."""
         cluster = {"name": "sim", "cluster": {"server": server or self.url}}
         context = {"name": "sim", "context": {"cluster": "sim", "user": "sim"}}
         config = {
@@ -116,15 +116,15 @@ class EmbeddedCluster:
         resources: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a node that is ready.
+        """Create a ready node.
 
         Args:
-            name: its name.
-            resources: quantities on top of, or instead of, 4 cpu, 16Gi of memory and 110 pods.
-            labels: its labels, besides `kubernetes.io/hostname`.
+            name: the name of the node.
+            resources: quantities that extend or replace 4 cpu, 16Gi of memory and 110 pods.
+            labels: labels in addition to `kubernetes.io/hostname`.
 
         Raises:
-            ApiError: the API server refused it.
+            ApiError: the API server refused the node.
         """
         body = ready_node(name, resources or {}, labels or {}, rfc3339(self._clock.now()))
         await self.client.send("POST", "/api/v1/nodes", body)
@@ -133,7 +133,7 @@ class EmbeddedCluster:
 def ready_node(
     name: str, resources: Mapping[str, str], labels: Mapping[str, str], now: str
 ) -> Json:
-    """Return a node as its kubelet would register it."""
+    """Return a ready node, in the form that a kubelet registers."""
     capacity = {"cpu": "4", "memory": "16Gi", "pods": "110", **resources}
     ready = {
         "type": "Ready",

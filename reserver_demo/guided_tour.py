@@ -1,4 +1,4 @@
-"""`reserver demo --tour`: the user types each step, and sees that it happened."""
+"""`reserver demo --tour`: the user types each command, and the tour checks its effect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _EndedError(Exception):
 
 @dataclass(slots=True)
 class _Typing:
-    """What the user types, a line at a time; Ctrl-C and the end of the input end the tour."""
+    """The user's input, line by line; Ctrl-C and the end of the input end the tour."""
 
     stop: asyncio.Event
 
@@ -39,7 +39,7 @@ class _Typing:
         """Return the next line.
 
         Raises:
-            _EndedError: there is none.
+            _EndedError: the input has ended, or Ctrl-C was pressed.
         """
         reading = asyncio.ensure_future(typed_line())
         stopping = asyncio.ensure_future(self.stop.wait())
@@ -60,7 +60,7 @@ class _Typing:
             process = await asyncio.create_subprocess_exec(
                 "sh", "-c", command, env={**os.environ, **variables, "PATH": path}
             )
-        except (OSError, ValueError) as exc:  # It is too long, or has a NUL.
+        except (OSError, ValueError) as exc:  # The line is too long, or has a NUL.
             failure.report(f"this line cannot be run: {exc}; type another one")
             return _CANNOT_RUN
         with interrupt.elsewhere():
@@ -68,7 +68,7 @@ class _Typing:
 
 
 async def tour(console: Console) -> bool:
-    """Give the tour; return whether the user has seen all of it."""
+    """Run the tour; return whether the user has completed it."""
     with workdir.demo_folder() as folder:
         workdir.write_pod(folder, "web-0", {"name": "web-0"}, "4")
         workdir.write_pod(folder, "stranger", {"name": "stranger"}, "4")
@@ -103,7 +103,7 @@ async def _give(demo: Demo, all_lessons: tuple[Lesson, ...], typing: _Typing, fo
 
 
 async def _tried(demo: Demo, lesson: Lesson, typing: _Typing, variables: dict[str, str]) -> bool:
-    """Run what the user types; return whether the lesson is over."""
+    """Run the user's command; return whether the lesson is completed."""
     console = demo.console
     console.print("$ ", end="")
     typed = await typing.line()
@@ -122,7 +122,7 @@ async def _tried(demo: Demo, lesson: Lesson, typing: _Typing, variables: dict[st
     async def came_true() -> bool:
         try:
             return lesson.is_about(typed) and await lesson.came_true(status)
-        except ApiError:  # Some of it is not there yet, or the user has deleted it.
+        except ApiError:  # An object does not exist yet, or the user has deleted it.
             return False
 
     patience = _PATIENCE_S if lesson.is_about(typed) else 0.0

@@ -1,4 +1,4 @@
-"""Follows one resource: lists, watches, and lists again when the watch cannot be resumed."""
+"""An informer of one resource: lists, watches, and lists again if the watch cannot resume."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 Handler = Callable[[T | None, T | None], None]
-"""Gets an object before and after a change; None where there is none."""
+"""Called with an object before and after a change; None if absent."""
 
 
 class Informer(Generic[T]):
     """Reports each change of a resource's objects once, in order.
 
     Args:
-        client: where the objects are.
+        client: the client of the API server.
         path: the resource's path.
-        parse: makes of an object's JSON what `handle` gets.
-        handle: gets the changes.
-        clock: measures the pause after a failure.
+        parse: converts an object's JSON to the value for `handle`.
+        handle: called with each change.
+        clock: the clock for the pause after a failure.
     """
 
     def __init__(

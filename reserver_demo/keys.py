@@ -1,4 +1,4 @@
-"""The keys that a user presses while the demo runs."""
+"""The keys of the running demo."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LONGEST = 32
 
 @contextmanager
 def keys(descriptor: int, pressed: Callable[[str], None]) -> Iterator[None]:
-    """Tell each key that is pressed, for as long as the block lasts; without a terminal none.
+    """Call `pressed` with each key during the block; without a terminal never.
 
-    Ctrl-C remains a signal. A key that is more than a character, such as an arrow, comes as one.
+    Ctrl-C remains a signal. A key of several characters, such as an arrow, is one call.
     """
     if not os.isatty(descriptor):
         yield
@@ -41,7 +41,7 @@ def keys(descriptor: int, pressed: Callable[[str], None]) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
     def resume(*_: object) -> None:
-        tty.setcbreak(descriptor)  # The shell has set its own mode while we were stopped (Ctrl-Z).
+        tty.setcbreak(descriptor)  # The shell has set its own mode during the stop (Ctrl-Z).
 
     tty.setcbreak(descriptor)
     previous = signal.signal(signal.SIGCONT, resume)

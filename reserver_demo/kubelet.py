@@ -1,7 +1,7 @@
 """The kubelets of all nodes: bound pods run at once, deleted pods vanish at once.
 
-There are no containers. A pod whose first one has the command `sleep SECONDS`, `true` or `false`
-ends as that would; all others run until they are deleted.
+There are no real containers. A pod whose first container has the command `sleep SECONDS`, `true` or
+`false` ends accordingly; other pods run until they are deleted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ log = structlog.get_logger()
 
 
 class PodEnding(NamedTuple):
-    """When a pod ends after its start, and with which exit status."""
+    """The end of a pod: seconds after its start, and exit status."""
 
     after_s: float
     exit_status: int
 
 
 class Kubelet:
-    """Plays the kubelet of every node."""
+    """The kubelet of every node."""
 
     def __init__(self, client: ApiClient, clock: Clock) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Kubelet:
         self._ending: set[str] = set()
 
     async def run(self) -> None:
-        """Look after the pods until cancelled."""
+        """Manage the pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:
 
             def act(_: Json | None, pod: Json | None) -> None:
@@ -61,7 +61,7 @@ class Kubelet:
             elif pod["status"].get("phase") == "Running" and (end := ending(pod)):
                 await self._end(pod, path, end)
         except ApiError as error:
-            # It went, or changed: then there is another event to act on.
+            # The pod was deleted or changed, so another event follows.
             if error.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 log.warning("pod_not_settled", pod=metadata["name"], error=str(error))
 
@@ -84,7 +84,7 @@ def _final_deletion(uid: str) -> Json:
 
 
 def running_status(pod: Json, now: str) -> Json:
-    """Return the status of a pod whose containers run and are ready."""
+    """Return the status of a pod with running, ready containers."""
     conditions = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
     return {
         "phase": "Running",
@@ -108,9 +108,9 @@ def running_status(pod: Json, now: str) -> Json:
 
 
 def ending(pod: Json) -> PodEnding | None:
-    """Return how a pod ends, from the command of its first container; None if it does not.
+    """Return the end of a pod from the command of its first container; None if it runs on.
 
-    One that would be started again (`restartPolicy`) goes on running.
+    A pod whose `restartPolicy` would restart the container runs on.
     """
     container = pod["spec"]["containers"][0]
     match [*container.get("command", ()), *container.get("args", ())]:
@@ -127,7 +127,7 @@ def ending(pod: Json) -> PodEnding | None:
 
 
 def ended_status(pod: Json, end: PodEnding, now: str) -> Json:
-    """Return the status of a pod whose containers have ended."""
+    """Return the status of a pod with ended containers."""
     terminated = {
         "exitCode": end.exit_status,
         "reason": "Error" if end.exit_status else "Completed",

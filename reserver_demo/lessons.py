@@ -1,4 +1,4 @@
-"""The lessons of the guided tour: what to type, and how each step is checked."""
+"""The lessons of the guided tour: commands, and checks of their effects."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Lesson:
     """A lesson.
 
     Attributes:
-        title: what it is about.
-        text: what to know before.
-        command: what to type.
-        came_true: returns whether it has happened, from the command's exit status.
-        learned: what has happened.
-        word: that a command has to contain, where only its exit status shows that it was given.
+        title: the topic.
+        text: the introduction.
+        command: the command to type.
+        came_true: returns whether the effect has occurred, given the command's exit status.
+        learned: the explanation of the effect.
+        word: a word that the command must contain if only its exit status is checked; else empty.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Lesson:
     word: str = ""
 
     def is_about(self, typed: str) -> bool:
-        """Return whether a typed command may be the one of this lesson."""
+        """Return whether a typed command may be the command of this lesson."""
         return not self.word or self.word in typed.split()
 
 
@@ -43,18 +43,18 @@ async def _was_refused(status: int) -> bool:
 
 
 async def set_up(stage: Stage) -> None:
-    """Let there be three workers, two of them fairly full."""
+    """Create three workers, two of them with a large pod."""
     await stage.add_workers()
     await stage.create_pods(FILLERS, ("worker-1", "worker-2"))
 
 
 def lessons(stage: Stage) -> tuple[Lesson, ...]:
-    """Return the tour, of a cluster that is set up."""
+    """Return the lessons, for a cluster after `set_up`."""
     return (*_holding(stage), *_landing(stage))
 
 
 def _holding(stage: Stage) -> tuple[Lesson, ...]:
-    """Return the first lessons: capacity is held."""
+    """Return the first lessons, about holding capacity."""
     return (
         Lesson(
             title="what is there",
@@ -82,7 +82,7 @@ def _holding(stage: Stage) -> tuple[Lesson, ...]:
 
 
 def _landing(stage: Stage) -> tuple[Lesson, ...]:
-    """Return the other lessons: pods come, owners and not."""
+    """Return the other lessons, about pods of owners and of others."""
     return (
         Lesson(
             title="a stranger comes",

@@ -1,7 +1,7 @@
-"""The pages that the demo shows after its scenario: what to try next.
+"""The pages that the demo shows after its scenario, with commands to try.
 
-Each page is true after those before it, and in any mixture with README's first reservation, which
-needs 2 CPUs of worker-3. No line is longer than 78 columns, so that none wraps when it is pasted.
+Each page is valid after the former pages, with or without README's first reservation, which needs
+2 CPUs of worker-3. No line is longer than 78 columns, so that none wraps when it is pasted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ EXAMPLE = Path("examples/global_manager.py")
 
 
 def pages(folder: Path, address: str = "") -> Iterator[Page]:
-    """Yield what to do in another terminal.
+    """Yield the pages.
 
     Args:
-        folder: of the demo.
-        address: of its page; empty where it has none.
+        folder: the folder of the demo.
+        address: the address of `reserver ui`; empty without one.
     """
     yield Page(
         "another terminal",

@@ -1,4 +1,4 @@
-"""Runs the demo: an embedded cluster, reserver in front of its scheduler, a live picture."""
+"""Runs the demo: an embedded cluster, Reserver as its scheduler's extender, a live picture."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _LOOK_EVERY_S = 0.05
 _REFRESH_S = 0.2
 _READING_S = 2.5
 _LEAVE_SCREEN = b"\x1b[?1049l"
-"""Back to what the terminal showed before."""
+"""The escape sequence that leaves the alternate screen."""
 
 
 @dataclass(slots=True)
 class Demo:
-    """A demo under way: an embedded cluster, reserver in front of its scheduler."""
+    """A running demo: an embedded cluster, and Reserver as its scheduler's extender."""
 
     cluster: EmbeddedCluster
     reserver: app.Running
@@ -52,7 +52,7 @@ class Demo:
     _go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def scene(self) -> Scene:
-        """Return what the picture shows now."""
+        """Return the present content of the picture."""
         assembly = self.reserver.assembly
         state = assembly.state
         state.ledger.advance(assembly.clock())
@@ -70,11 +70,11 @@ class Demo:
         )
 
     async def picture(self) -> RenderableType:
-        """Return the picture that fits the terminal as it is now."""
+        """Return the picture for the present size of the terminal."""
         return draw(await self.scene(), *self.console.size)
 
     def press(self, key: str) -> None:
-        """Do what a key is for."""
+        """Handle a key."""
         self._go_on.set()
         if key in keys.END:
             self.stop.set()
@@ -84,7 +84,7 @@ class Demo:
             self.page = max(self.page - 1, 0)
 
     async def play(self, scenario: tuple[Step, ...]) -> bool:
-        """Play the scenario; return whether all came true."""
+        """Play the scenario; return whether every step had its expected effect."""
         self.rows = [StepRow(text=step.text, progress=Progress.WAITING) for step in scenario]
         for index, step in enumerate(scenario):
             self.rows[index] = StepRow(text=step.text, progress=Progress.RUNNING)
@@ -98,7 +98,7 @@ class Demo:
         return all(row.progress is Progress.DONE for row in self.rows)
 
     async def _let_read(self) -> None:
-        """Wait until what has happened is read, or a key is pressed."""
+        """Pause for reading a step, or until a key is pressed."""
         self._go_on.clear()
         try:
             async with asyncio.timeout(_READING_S):
@@ -111,7 +111,7 @@ async def run(console: Console, *, once: bool) -> bool:
     """Play the scenario; then, unless `once`, stay up until SIGTERM, Ctrl-C or `q`.
 
     Returns:
-        Whether all that was expected came true.
+        Whether every step had its expected effect.
     """
     with workdir.demo_folder() as folder:
         async with started(folder, console) as demo_:
@@ -128,12 +128,12 @@ async def run(console: Console, *, once: bool) -> bool:
             for task in (playing, stopping, showing):
                 task.cancel()
             await asyncio.wait({playing, stopping, showing})
-            _say_what_became_of_it(demo_, console)
+            _print_outcome(demo_, console)
     return all_true
 
 
-def _say_what_became_of_it(demo_: Demo, console: Console) -> None:
-    """Say it on the screen that was there before."""
+def _print_outcome(demo_: Demo, console: Console) -> None:
+    """Print the outcome of each step on the normal screen."""
     begun = [row for row in demo_.rows if row.progress is not Progress.WAITING]
     if console.is_terminal:
         for row in begun:
@@ -143,11 +143,11 @@ def _say_what_became_of_it(demo_: Demo, console: Console) -> None:
 
 @asynccontextmanager
 async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
-    """An embedded cluster whose scheduler has reserver as its extender; `folder` says how to go on.
+    """Run an embedded cluster whose scheduler has Reserver as its extender.
 
     Args:
-        folder: gets a kubeconfig, and what the instructions name.
-        console: what the demo is shown on.
+        folder: receives a kubeconfig, and the files for the instructions.
+        console: the console of the demo.
     """
     async with EmbeddedCluster() as cluster:
         kubeconfig = folder / "kubeconfig"
@@ -173,7 +173,7 @@ async def started(folder: Path, console: Console) -> AsyncIterator[Demo]:
 
 
 async def play(demo_: Demo, folder: Path | None) -> bool:
-    """Play the scenario and, given a folder to hand out, fill it with what the pages name."""
+    """Play the scenario and, given a folder, write the files for the pages into it."""
     stage = Stage(demo_.cluster, demo_.reserver.assembly)
     all_true = await demo_.play(steps(stage, time.time))
     if folder is not None:
@@ -184,7 +184,7 @@ async def play(demo_: Demo, folder: Path | None) -> bool:
 
 
 def invite(demo_: Demo, folder: Path, address: str) -> None:
-    """Show what to try next: in another terminal, and on the page at an address."""
+    """Show the pages with commands to try; `address` is the address of `reserver ui`."""
     demo_.pages = tuple(pages(folder, address))
     if not demo_.console.is_terminal:
         for page in demo_.pages:
@@ -192,10 +192,10 @@ def invite(demo_: Demo, folder: Path, address: str) -> None:
 
 
 async def _show(demo_: Demo, console: Console) -> None:
-    """Redraw until cancelled, where there is a terminal to draw on.
+    """Redraw until cancelled; without a terminal do nothing.
 
-    On the alternate screen, so that another size leaves nothing of the last picture behind. A demo
-    whose parent (`make`) was killed ends: no key reaches it any more.
+    The picture is on the alternate screen, so that a resize leaves no remains. A demo whose parent
+    (`make`) was killed ends, as no key reaches it any more.
     """
     if not console.is_terminal:
         return
@@ -213,7 +213,7 @@ async def _show(demo_: Demo, console: Console) -> None:
 
 
 async def act(step: Step) -> bool:
-    """Do a step; return whether what is expected of it happened in time."""
+    """Do a step; return whether its expected effect occurred in time."""
     await step.act()
     return await comes_true(step.came_true)
 
@@ -221,7 +221,7 @@ async def act(step: Step) -> bool:
 async def comes_true(
     expected: Callable[[], Awaitable[bool]], limit_s: float = _STEP_LIMIT_S
 ) -> bool:
-    """Wait for what is expected, so many seconds at most; return whether it happened."""
+    """Wait for an expected effect, at most `limit_s` seconds; return whether it occurred."""
     try:
         async with asyncio.timeout(limit_s):
             while not await expected():  # noqa: ASYNC110 - asks the API server, as a user would

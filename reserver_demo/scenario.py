@@ -1,4 +1,4 @@
-"""The demo's scenario: the steps of a manager and some users, and what must happen."""
+"""The demo's scenario: steps of a manager and of users, with their expected effects."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Step:
     """A step of the scenario.
 
     Attributes:
-        text: what somebody does, and what must happen.
-        act: does it.
-        came_true: returns whether it has happened.
+        text: the action and its expected effect.
+        act: does the action.
+        came_true: returns whether the effect has occurred.
     """
 
     text: str
@@ -39,10 +39,10 @@ class Step:
 
 
 class Stage:
-    """The actions of the scenario's people, made through the API server as users make them."""
+    """The actions of the scenario, made through the API server as by users."""
 
     def __init__(self, cluster: EmbeddedCluster, assembly: Assembly) -> None:
-        """Act on a cluster; `assembly` tells what reserver has seen of it."""
+        """Act on a cluster; `assembly` shows Reserver's view of it."""
         self._cluster = cluster
         self._assembly = assembly
 
@@ -57,7 +57,7 @@ class Stage:
         await self._cluster.client.send("POST", _CONFIGMAPS, store)
 
     async def create_pods(self, pods: Mapping[str, str], nodes: Sequence[str] = ()) -> None:
-        """Create pods in the namespace default: name to CPU; on `nodes` if given."""
+        """Create pods in the namespace default: CPUs by name, bound to `nodes` if given."""
         for (name, cpu), node in zip_longest(pods.items(), nodes):
             container = {"name": "main", "image": "demo", "resources": {"requests": {"cpu": cpu}}}
             spec = {"containers": [container]} | ({"nodeName": node} if node else {})
@@ -73,11 +73,11 @@ class Stage:
         return json.loads(await self._cluster.client.send("GET", f"{_PODS}/{name}"))  # type: ignore[no-any-return]
 
     async def node_of(self, pod: str) -> str:
-        """Return where a pod is bound; empty while it is not."""
+        """Return the node of a pod; empty while it is unbound."""
         return str((await self.pod(pod))["spec"].get("nodeName", ""))
 
     async def refusal_of(self, pod: str) -> str:
-        """Return why a pod could not be placed; empty if it was not tried yet, or was."""
+        """Return the scheduler's refusal of a pod; empty if it was not tried, or is bound."""
         conditions = (await self.pod(pod)).get("status", {}).get("conditions", [])
         refusals = [c.get("message", "") for c in conditions if c["status"] == "False"]
         return next(iter(refusals), "")
@@ -106,37 +106,37 @@ class Stage:
         return any(r.ref.key == key and p is Phase.ACTIVE for r, p in self._assembly.ledger)
 
     async def are_on(self, nodes: Mapping[str, str]) -> bool:
-        """Return whether pods are where they should be: name to node, empty for pending."""
+        """Return whether pods are on nodes; `nodes` are by pod name, empty for pending."""
         return [await self.node_of(name) for name in nodes] == list(nodes.values())
 
     async def fillers_are_elsewhere(self) -> bool:
-        """Return whether the two fillers have the two workers without a hold."""
+        """Return whether the two fillers are on the two workers without a hold."""
         nodes = {await self.node_of("filler-1"), await self.node_of("filler-2")}
         return nodes == {"worker-2", "worker-3"}
 
     async def is_refused_for_a_hold(self, pod: str) -> bool:
-        """Return whether a pod was told that a reservation keeps it away."""
+        """Return whether a pod was refused because of a reservation."""
         return "held by reservation" in await self.refusal_of(pod)
 
     async def is_cleaned_away(self, key: str) -> bool:
-        """Return whether the store has no such key any more."""
+        """Return whether a key was removed from the store."""
         return key not in await self.store_keys()
 
     async def is_reported(self, words: str) -> bool:
-        """Return whether an event in the store's namespace says this."""
+        """Return whether the message of an event in the store's namespace contains words."""
         return any(words in message for message in await self.events())
 
     async def replace_small_pod(self, expires_at: float) -> None:
-        """Let small-pod end, and hold its room for a pod of the night."""
+        """Delete small-pod, and hold its room for nightly-0."""
         await self._cluster.client.send("DELETE", f"{_PODS}/small-pod")
         await self.write("nightly", reservation("nightly-0", "worker-1", "4", expires_at))
 
     async def only_watch(self) -> None:
-        """Do nothing; wait for what happens."""
+        """Do nothing."""
 
 
 def reservation(pod: str, node: str, cpu: str, expires_at: float) -> str:
-    """Return a reservation in YAML, as the store takes it; `expires_at` in unix seconds."""
+    """Return a reservation in YAML for the store; `expires_at` in unix seconds."""
     return (
         f"owners: [{{pod: {{name: {pod}, namespace: default}}}}]\n"
         f"node: {node}\n"
@@ -146,7 +146,7 @@ def reservation(pod: str, node: str, cpu: str, expires_at: float) -> str:
 
 
 def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
-    """Return the scenario; `now` gives unix seconds. A step fits on a line of 78 columns."""
+    """Return the scenario; `now` returns unix seconds. A step fits on a line of 78 columns."""
     return (
         Step(
             text="Three workers with 8 CPUs each, and an empty store of reservations",

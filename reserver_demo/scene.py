@@ -1,4 +1,4 @@
-"""Collects what the demo shows: from reserver's own state, and pods from the API server."""
+"""Collects the content of the demo's screen from Reserver's state, and pods from the API server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Refused(msgspec.Struct, frozen=True):
-    """A pod, as far as why it could not be placed."""
+    """The conditions of a pod, with the scheduler's refusal."""
 
     status: _Status = _Status()
 
@@ -44,7 +44,7 @@ def node_rows(state: State) -> Iterator[NodeRow]:
 
 
 def reservation_rows(state: State, now: float) -> Iterator[ReservationRow]:
-    """Yield the reservations with the time that they have left at `now` (unix seconds)."""
+    """Yield the reservations with their remaining time at `now` (unix seconds)."""
     for reservation, phase in state.ledger:
         holds = ", ".join(
             f"{show(name, amount)} {name}"
@@ -63,7 +63,7 @@ def reservation_rows(state: State, now: float) -> Iterator[ReservationRow]:
 
 
 def pod_rows(pods: bytes) -> Iterator[PodRow]:
-    """Yield the pods of a list as the API server sent it, with why they are pending."""
+    """Yield the pods of an encoded list, with the reasons for which they are pending."""
     for raw in decode(ObjectList, pods).items or ():
         pod = decode(PodObject, raw).value()
         conditions = decode(_Refused, raw).status.conditions

@@ -1,7 +1,7 @@
 """The demo's screen: nodes, reservations, pods, and the current step or page.
 
-A pure function of the scene and of the size of the terminal: no line is longer than that, and no
-picture has more lines. There are no frames, so that what is copied is what was meant.
+A pure function of the scene and the size of the terminal, which the picture never exceeds. There
+are no frames, so that commands can be copied without them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rich.text import Text
 from reserver.cluster.quantity import show
 
 LEAST_WIDTH, LEAST_HEIGHT = 80, 24
-"""The terminal in which all can be read."""
+"""The smallest terminal in which the whole text is readable."""
 
 _LONGEST_BAR = 40
 _BESIDE_A_BAR = 44
 _GAP = 2
 _LINES_OF_TEXT = 9
-"""What is left at least for what happens, its title included."""
+"""The least number of lines for steps or pages, including the title."""
 
 _USED, _HELD, _FREE = ("█", "blue"), ("▒", "yellow"), ("░", "bright_black")
 _COMMAND = "  "
@@ -43,7 +43,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationRow:
-    """A reservation; `left_s` is the time until it expires in seconds, None for never."""
+    """A reservation; `left_s` is its remaining time in seconds, None for ever."""
 
     name: str
     owner: str
@@ -55,7 +55,7 @@ class ReservationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRow:
-    """A pod, and its node or why it has none."""
+    """A pod, and its node or the reason for having none."""
 
     name: str
     cpu: int
@@ -64,7 +64,7 @@ class PodRow:
 
 
 class Progress(StrEnum):
-    """How far a step of the scenario has come."""
+    """The progress of a step of the scenario."""
 
     WAITING = " "
     RUNNING = "▸"
@@ -82,7 +82,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a user can do next: a title, and lines; those that are indented are commands."""
+    """Instructions for the user: a title and lines; indented lines are commands."""
 
     title: str
     lines: Sequence[str]
@@ -90,7 +90,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """The content of one screen; `pages` are set once the scenario has been played."""
+    """The content of one screen; `pages` are empty until the scenario has been played."""
 
     nodes: Sequence[NodeRow]
     reservations: Sequence[ReservationRow]
@@ -102,7 +102,7 @@ class Scene:
 
 
 def draw(scene: Scene, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> RenderableType:
-    """Return the picture of a scene, for a terminal of so many columns and lines."""
+    """Return the picture of a scene, for a terminal of `width` columns and `height` lines."""
     wanted = [len(scene.nodes), len(scene.reservations) + len(scene.problems), len(scene.pods)]
     titles_and_keys = len(wanted) + 1
     most = _shares([max(each, 1) for each in wanted], height - _LINES_OF_TEXT - titles_and_keys)
@@ -120,7 +120,7 @@ def draw(scene: Scene, width: int = LEAST_WIDTH, height: int = LEAST_HEIGHT) -> 
 
 
 def bar(row: NodeRow, length: int = _LONGEST_BAR) -> Text:
-    """Return a node's CPU as a bar: used, held, free; what is there at all takes a cell."""
+    """Return a node's CPU as a bar: used, held, free; any amount above 0 has at least a cell."""
     whole = max(row.allocatable, row.used + row.held, 1)
     used = _cells(row.used, whole, length)
     held = min(_cells(row.held, whole, length), length - used)
@@ -131,12 +131,12 @@ def bar(row: NodeRow, length: int = _LONGEST_BAR) -> Text:
 
 
 def node_table(rows: Sequence[NodeRow], width: int) -> RenderableType:
-    """Return the bars of all nodes, for a terminal of so many columns."""
+    """Return the bars of all nodes, for a terminal of `width` columns."""
     return Group(*_rows(_nodes(rows, width), len(rows), width))
 
 
 def time_left(seconds: float | None) -> str:
-    """Return how long a reservation still lives, for a person."""
+    """Return the remaining time of a reservation in words."""
     if seconds is None:
         return "for ever"
     if seconds <= 0:
@@ -153,7 +153,7 @@ def _cells(amount: int, whole: int, length: int) -> int:
 
 
 def _shares(wanted: Sequence[int], room: int) -> list[int]:
-    """Return how many lines each gets of `room`: the longest gives way first, none vanishes."""
+    """Return the lines of each section within `room`: the longest shrink first, to 1 at least."""
     given = list(wanted)
     while sum(given) > room and max(given) > 1:
         given[given.index(max(given))] -= 1
@@ -165,7 +165,7 @@ def _title(text: str) -> RenderableType:
 
 
 def _what_happens(steps: Sequence[StepRow], room: int) -> list[RenderableType]:
-    """Return the steps up to the one that runs; the first ones give way."""
+    """Return the started steps, without the first ones if they do not fit."""
     styles = {Progress.RUNNING: "bold", Progress.DONE: "green", Progress.FAILED: "bold red"}
     begun = [row for row in steps if row.progress is not Progress.WAITING]
     lines = [Text(f"{row.progress} {row.text}", styles[row.progress]) for row in begun]
@@ -174,7 +174,7 @@ def _what_happens(steps: Sequence[StepRow], room: int) -> list[RenderableType]:
 
 
 def _your_turn(scene: Scene, room: int) -> list[RenderableType]:
-    """Return the page that is open, and those after it as far as they fit."""
+    """Return the open page, and the following pages that fit."""
     parts: list[RenderableType] = []
     count = 0
     for number, page in enumerate(scene.pages[scene.page :], start=scene.page + 1):
@@ -256,7 +256,7 @@ def _pods(rows: Sequence[PodRow]) -> list[list[Text]]:
 
 
 def _fitting(widths: Sequence[int], room: int) -> list[int]:
-    """Return the widths of columns with which they fit beside each other: the widest gives way."""
+    """Return widths of columns that fit into `room`: the widest shrink first."""
     fitting = list(widths)
     room -= _GAP * (len(widths) - 1)
     while sum(fitting) > room and max(fitting) > 1:
@@ -265,7 +265,7 @@ def _fitting(widths: Sequence[int], room: int) -> list[int]:
 
 
 def _rows(rows: Sequence[list[Text] | Text], most: int, width: int) -> list[RenderableType]:
-    """Return the last rows, each on one line, and how many there are above them."""
+    """Return the last rows, each on one line, below the number of hidden rows."""
     if not rows:
         return [Text("none", "bright_black")]
     hidden = len(rows) - most + 1 if len(rows) > most else 0

@@ -1,4 +1,4 @@
-"""The demo's folder: the environment for another shell, and manifests to try."""
+"""The demo's folder, with the environment for another shell and manifests to try."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PREFIX, _LOCK = "reserver-", "demo.lock"
 
 @contextmanager
 def demo_folder() -> Iterator[Path]:
-    """A folder that goes with the demo, with a name short enough to be typed.
+    """Yield a folder with a short name, which is removed after the demo.
 
-    Folders that killed demos left go as well.
+    Folders of killed demos are removed as well.
     """
     with (
         tempfile.TemporaryDirectory(prefix=_PREFIX, dir="/tmp") as folder,
@@ -32,13 +32,13 @@ def demo_folder() -> Iterator[Path]:
         (Path(folder) / "lock").open("w") as lock,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
-        Path(lock.name).rename(Path(folder) / _LOCK)  # No other demo sees one that is not locked.
+        Path(lock.name).rename(Path(folder) / _LOCK)  # Other demos see only locked files.
         _remove_left(Path(folder).parent)
         yield Path(folder)
 
 
 def _remove_left(within: Path) -> None:
-    """Remove the demos' folders whose locks nobody holds: the kernel frees a killed demo's."""
+    """Remove the folders of ended demos, whose locks the kernel has released."""
     for lock in within.glob(f"{_PREFIX}*/{_LOCK}"):
         with suppress(OSError), lock.open() as opened:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -47,11 +47,11 @@ def _remove_left(within: Path) -> None:
 
 
 def environment(folder: Path, url: str, reserver: str) -> dict[str, str]:
-    """Return what the demo's instructions presume; PATH gets the folder in front of it.
+    """Return the variables for the demo's instructions; PATH is to be prepended.
 
     Args:
-        folder: that of the demo; its kubeconfig is there.
-        url: of the API server.
+        folder: the folder of the demo, with its kubeconfig.
+        url: the URL of the API server.
         reserver: HOST:PORT of Reserver's gRPC API.
     """
     return {
@@ -64,7 +64,7 @@ def environment(folder: Path, url: str, reserver: str) -> dict[str, str]:
 
 
 def write_environment(folder: Path, variables: Mapping[str, str]) -> None:
-    """Write a file that a shell reads with `. FILE`."""
+    """Write the file `env` for `. FILE` in a shell."""
     lines = [
         f"export {name}={shlex.quote(value)}" + (":$PATH" if name == "PATH" else "")
         for name, value in variables.items()
@@ -102,7 +102,7 @@ def write_seat(folder: Path) -> None:
 
 
 def create_command(file: str) -> str:
-    """Return the command that creates a pod of that folder, with what this machine has."""
+    """Return the command that creates a pod of the folder, with kubectl or else curl."""
     if shutil.which("kubectl"):
         return f"kubectl create -f $DEMO/{file}.json"
     return f"curl -sS --json @$DEMO/{file}.json $PODS"

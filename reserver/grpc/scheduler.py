@@ -31,7 +31,7 @@ class SchedulerServicer(SchedulerServiceServicer):
         return pb.FilterResponse(node_names=verdict.nodes, refused=verdict.refused)
 
     async def Reserve(self, request: pb.ReserveRequest, context: Aio) -> pb.ReserveResponse:  # noqa: ARG002, N802
-        """Assume a pod on a node, and return the slots that it claims."""
+        """Assume a pod on a node, and return the reservations that it claims."""
         verdict = await self._extender.bindings.reserve(_args(request))
         if verdict.refusal is not None:
             raise _refused(verdict.refusal)

@@ -15,7 +15,7 @@ def bind(registry: Registry, key: Key, binding: Json, *, dry_run: bool = False) 
     """Assign a pod to a node; the binding's annotations and labels go into the same write.
 
     Raises:
-        StatusError: 400, 404, or 409 if the pod is assigned, going, gated or another one.
+        StatusError: 400, 404, or 409 if the pod is bound, terminating, gated or has another UID.
     """
     metadata = binding.get("metadata", {})
     if metadata.get("name") != key.name:
@@ -36,10 +36,10 @@ def bind(registry: Registry, key: Key, binding: Json, *, dry_run: bool = False) 
 
 
 def _target(binding: Json) -> str:
-    """Return the node that a binding names.
+    """Return the node of a binding.
 
     Raises:
-        StatusError: 500; the real server does not translate what `ValidatePodBinding` finds.
+        StatusError: 500; the real server does not translate errors of `ValidatePodBinding`.
     """
     target = binding.get("target", {})
     problems = []
@@ -67,7 +67,7 @@ def _why_not(pod: Json) -> str:
 
 
 def set_condition(registry: Registry, pod: Json, condition: Json) -> None:
-    """Put a condition instead of the one of its type (`UpdatePodCondition`)."""
+    """Add a condition, or replace the condition of its type (`UpdatePodCondition`)."""
     conditions = pod["status"].setdefault("conditions", [])
     now = rfc3339(registry.clock.now())
     fresh = {"lastProbeTime": None, "lastTransitionTime": now, **condition}

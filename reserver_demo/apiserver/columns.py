@@ -15,7 +15,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; `read` gets the object and the time."""
+    """A column; `read` returns the cell of an object at a time."""
 
     name: str
     read: Callable[[Json, datetime], Cell]
@@ -24,7 +24,7 @@ class Column:
 
 
 def human_duration(seconds: float) -> str:
-    """Return a duration as kubectl does (`duration.HumanDuration`)."""
+    """Return a duration in kubectl's format (`duration.HumanDuration`)."""
     whole = max(int(seconds), 0)
     for limit, unit, letter, finer, finer_letter, coarse in (
         (2 * _MINUTE, 1, "s", 0, "", 0),
@@ -43,7 +43,7 @@ def _age(content: Json, now: datetime) -> str:
 
 
 def since(moment: str, now: datetime) -> str:
-    """Return how long ago a moment was, as kubectl does."""
+    """Return the age of a time in kubectl's format."""
     return human_duration((now - parse_rfc3339(moment)).total_seconds())
 
 
@@ -74,7 +74,7 @@ def _restarts(content: Json, _: datetime) -> int:
 
 
 def field(*steps: str, default: str = "<none>") -> Callable[[Json, datetime], Cell]:
-    """Return what reads a field into a cell."""
+    """Return a reader of a field as a cell."""
 
     def read(content: Json, _: datetime) -> Cell:
         value: object = content
@@ -148,4 +148,4 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("PreemptionPolicy", field("preemptionPolicy")),
     ),
 }
-"""The columns of the resources that have their own."""
+"""The columns of resources with columns of their own."""

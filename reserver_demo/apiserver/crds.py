@@ -1,4 +1,4 @@
-"""The CRDs of scheduler-config, those of moves included, as the embedded API server has them."""
+"""The CRDs of scheduler-config that the embedded API server serves, including PodMoves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def crds() -> Iterator[Json]:
-    """Yield the manifests of all CRDs, by the names of their folder and file."""
+    """Yield the manifests of all CRDs, in the order of their folders and files."""
     shipped: Traversable = files(__package__).joinpath(_IN_A_WHEEL)
     home = shipped if shipped.is_dir() else _IN_A_CHECKOUT
     for folder in _FOLDERS:

@@ -1,4 +1,4 @@
-"""Resources that CRDs define: apiextensions-apiserver/pkg/registry/customresource."""
+"""Custom resources: apiextensions-apiserver/pkg/registry/customresource."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reserver_demo.apiserver.structural import causes
 
 
 def structure_of(crd: Json) -> Schema:
-    """Return the schema of a CRD's only version, its metadata included."""
+    """Return the schema of a CRD's only version, including metadata."""
     (version,) = crd["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     metadata = {"$ref": f"{PREFIX}{OBJECT_META}", "x-kubernetes-preserve-unknown-fields": True}
@@ -26,7 +26,7 @@ def structure_of(crd: Json) -> Schema:
 
 
 def strategy_of(structure: Schema, *, has_status: bool) -> Strategy:
-    """Return how objects of that schema are written."""
+    """Return the strategy for objects of a schema."""
     return Strategy(
         prepare_create=_prepare,
         prepare_update=_prepare_update,

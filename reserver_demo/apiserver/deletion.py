@@ -1,4 +1,4 @@
-"""Deleting objects: graceful, held up by finalizers, or at once.
+"""Deletes objects: gracefully, after their finalizers, or at once.
 
 apiserver/pkg/registry/rest/delete.go and generic/registry/store.go.
 """
@@ -19,13 +19,13 @@ from reserver_demo.clock import parse_rfc3339, rfc3339
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """What a client may say with a deletion (`metav1.DeleteOptions`).
+    """The options of a deletion (`metav1.DeleteOptions`).
 
     Attributes:
-        grace: seconds asked for; None leaves it to the object.
-        uid: the uid that the object must have.
+        grace: the grace period in seconds; None for the object's own.
+        uid: the UID that the object must have.
         revision: the resourceVersion that the object must have.
-        dry_run: whether the request is only a trial.
+        dry_run: whether the request is a dry run.
     """
 
     grace: int | None = None
@@ -36,7 +36,7 @@ class DeleteOptions:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a deletion came to: the object as it is now, or was last."""
+    """The result of a deletion: the present or last object, and whether it is gone."""
 
     last: Stored
     gone: bool
@@ -46,7 +46,7 @@ def delete(registry: Registry, resource: Resource, key: Key, options: DeleteOpti
     """Delete an object, or start its graceful deletion.
 
     Raises:
-        StatusError: 404, or 409 for a precondition that does not hold.
+        StatusError: 404, or 409 for a failed precondition.
     """
     stored = registry.get(resource, key)
     check_record(resource, stored, options)
@@ -65,10 +65,10 @@ def delete(registry: Registry, resource: Resource, key: Key, options: DeleteOpti
 
 
 def check_record(resource: Resource, stored: Stored, options: DeleteOptions) -> None:
-    """Check the uid and resourceVersion that a client wants deleted.
+    """Check the preconditions of a deletion: UID and resourceVersion.
 
     Raises:
-        StatusError: 409, worded as `rest.BeforeDelete` does.
+        StatusError: 409, in the words of `rest.BeforeDelete`.
     """
     metadata = stored.content["metadata"]
     for name, wanted, actual, guess in (
@@ -86,7 +86,7 @@ def check_record(resource: Resource, stored: Stored, options: DeleteOptions) -> 
 def _mark(
     registry: Registry, resource: Resource, content: Json, options: DeleteOptions
 ) -> bool | None:
-    """Note in the object that it is to go; False if there is nothing to note, None to leave it."""
+    """Set the deletionTimestamp; return False for an immediate deletion, None to do nothing."""
     metadata = content["metadata"]
     now = registry.clock.now()
     if "deletionTimestamp" in metadata:
@@ -98,7 +98,7 @@ def _mark(
         grace = max(options.grace, 0)
         sooner = parse_rfc3339(metadata["deletionTimestamp"]) + timedelta(seconds=grace - before)
         metadata["deletionTimestamp"] = rfc3339(max(sooner, now))
-        # The grace period may be over, but the kubelet still has the last word.
+        # The grace period may be over, but only the kubelet completes the deletion.
         metadata["deletionGracePeriodSeconds"] = 1 if sooner < now and grace else grace
         return True
     if resource is NAMESPACE_RESOURCE:
@@ -116,7 +116,7 @@ def _mark(
 
 
 def _empty(registry: Registry, namespace: str, options: DeleteOptions) -> None:
-    """Delete what a namespace holds, as the namespace controller does, but at once."""
+    """Delete the objects of a namespace, as the namespace controller does, but at once."""
     force = DeleteOptions(grace=0, dry_run=options.dry_run)
     for resource in RESOURCES:
         if resource.namespaced:
@@ -127,7 +127,7 @@ def _empty(registry: Registry, namespace: str, options: DeleteOptions) -> None:
 def delete_all(
     registry: Registry, resource: Resource, targets: Iterable[Stored], options: DeleteOptions
 ) -> list[Stored]:
-    """Delete many objects; returns them as they were before."""
+    """Delete many objects; return them in their state before."""
     deleted = list(targets)
     for stored in deleted:
         delete(registry, resource, stored.key, options)

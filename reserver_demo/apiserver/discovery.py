@@ -1,4 +1,4 @@
-"""What tells a client which resources there are, and which fields they have."""
+"""Discovery and OpenAPI: the served resources, and their fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APPLY = "application/apply-patch+yaml"
 
 
 def patch_types(resource: Resource) -> tuple[str, ...]:
-    """Return the media types of the patches that a resource takes."""
+    """Return the media types of the patches that a resource accepts."""
     return (*MERGES, *((STRATEGIC,) if resource.schema else ()), APPLY)
 
 
@@ -29,11 +29,11 @@ VERSION: Json = {
     "compiler": "",
     "platform": "",
 }
-"""The Kubernetes version whose behaviour is shown, and a mark that this is not it."""
+"""The Kubernetes version that this server imitates, with a suffix that marks the imitation."""
 
 
 def groups() -> list[tuple[str, str]]:
-    """Return group and version of all that is served, the core group first."""
+    """Return the served groups and versions, the core group first."""
     return sorted({(resource.group, resource.version) for resource in RESOURCES})
 
 
@@ -123,9 +123,9 @@ def openapi_index() -> Json:
 
 
 def openapi_document(group: str, version: str) -> Json:
-    """Answer `/openapi/v3/...`: the types, and for each kind how it is patched.
+    """Answer `/openapi/v3/...`: the types, and the patch types of each kind.
 
-    kubectl reads from it that the server checks fields itself, and how lists merge.
+    From it kubectl learns that the server validates fields, and how lists merge.
     """
     served = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
     return {

@@ -1,4 +1,4 @@
-"""Evicting pods, as far as their budgets allow: pkg/registry/core/pod/storage/eviction.go."""
+"""Evicts pods if their budgets allow it: pkg/registry/core/pod/storage/eviction.go."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _RETRY_AFTER_S = 10
 
 
 def evict(registry: Registry, key: Key, eviction: Json, options: DeleteOptions) -> None:
-    """Delete a pod gracefully, with the condition that says why.
+    """Delete a pod gracefully, with the condition DisruptionTarget.
 
     Raises:
-        StatusError: 400, 404, 409 for a precondition that does not hold, or 429 for a budget.
+        StatusError: 400, 404, 409 for a failed precondition, or 429 for a budget.
     """
     if eviction.get("metadata", {}).get("name") != key.name:
         raise bad_request("name in URL does not match name in Eviction object")
     stored = registry.get(POD_RESOURCE, key)
     check_record(POD_RESOURCE, stored, options)
-    _ask_budget(registry, stored, dry_run=options.dry_run)
+    _use_budget(registry, stored, dry_run=options.dry_run)
     if not options.dry_run:
         pod = stored.copy()
         why = {
@@ -41,11 +41,11 @@ def evict(registry: Registry, key: Key, eviction: Json, options: DeleteOptions) 
     delete(registry, POD_RESOURCE, key, replace(options, revision=None))
 
 
-def _ask_budget(registry: Registry, pod: Stored, *, dry_run: bool) -> None:
-    """Count an eviction against the pod's budget, if it has one.
+def _use_budget(registry: Registry, pod: Stored, *, dry_run: bool) -> None:
+    """Count an eviction against the pod's budget, if any.
 
     Raises:
-        StatusError: 429 if it allows none, 500 if there are several.
+        StatusError: 429 if the budget allows no eviction, 500 for several budgets.
     """
     content = pod.content
     if content["status"].get("phase") in {"Pending", "Succeeded", "Failed"}:

@@ -1,8 +1,7 @@
-"""Who manages which fields: server-side apply (apimachinery/pkg/util/managedfields).
+"""Field managers for server-side apply (apimachinery/pkg/util/managedfields).
 
-Managers are recorded from the first apply of an object on. What was there before belongs to
-`before-first-apply` then, as in Kubernetes' own code for objects that were not tracked. The status
-has no managers.
+Managers are recorded from the first apply of an object on. Fields from before belong to
+`before-first-apply`, as in Kubernetes for objects without managers. The status has no managers.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ from reserver_demo.apiserver.status import Json, StatusError
 
 _APPLY, _UPDATE = "Apply", "Update"
 _BEFORE = "before-first-apply"
-_NOBODYS = ("apiVersion", "kind", "status")
+_UNMANAGED = ("apiVersion", "kind", "status")
 _META = ("labels", "annotations", "finalizers", "ownerReferences")
 _Managers = dict[tuple[str, str], frozenset[Path]]
-"""By name and operation: the fields."""
+"""Fields by name and operation of their manager."""
 
 
 def applied(
     live: Json | None, config: Json, schema: Schema, manager: str, *, force: bool, now: str
 ) -> Json:
-    """Return an object with a configuration applied, and with who manages it now.
+    """Return an object with an applied configuration and updated managers.
 
     Args:
-        live: the object; None if there is none yet.
-        config: what the manager wants, and all that it wants.
+        live: the object; None if absent.
+        config: all fields that the manager applies.
         schema: the object's type.
-        manager: its name.
-        force: take the fields that others manage.
-        now: the time, as Kubernetes writes it.
+        manager: the manager's name.
+        force: take over fields of other managers.
+        now: the time, RFC 3339.
 
     Raises:
-        StatusError: 409; others manage fields that it wants to be different.
+        StatusError: 409 for conflicts with fields of other managers.
     """
     own = (manager, _APPLY)
     managers = _read(live)
@@ -73,7 +72,7 @@ def applied(
 
 
 def updated_managers(old: Json, new: Json, schema: Schema, manager: str, now: str) -> list[Json]:
-    """Return who manages an object that was changed otherwise: whoever changed a field does."""
+    """Return the managers after an update: the updater manages the fields that it changed."""
     managers = _read(old)
     if not managers:
         return []
@@ -90,8 +89,8 @@ def updated_managers(old: Json, new: Json, schema: Schema, manager: str, now: st
 
 
 def _managed(content: Json, schema: Schema) -> frozenset[Path]:
-    """Return the fields of an object that have managers."""
-    kept = {key: value for key, value in content.items() if key not in _NOBODYS}
+    """Return the fields of an object that can have managers."""
+    kept = {key: value for key, value in content.items() if key not in _UNMANAGED}
     metadata = content.get("metadata", {})
     kept["metadata"] = {key: metadata[key] for key in _META if metadata.get(key)}
     if not kept["metadata"]:
@@ -110,7 +109,7 @@ def _recorded(content: Json | None) -> dict[tuple[str, str], Json]:
 
 
 def _entries(managers: _Managers, before: Json | None, api_version: str, now: str) -> list[Json]:
-    """Return the managers as objects have them; the time of those that are as before stays."""
+    """Return the managers as managedFields; unchanged entries keep their time."""
     old = _recorded(before)
     entries = []
     for key, fields in managers.items():
@@ -146,13 +145,13 @@ def _contested(
         for path in sorted(paths)
     ]
     count = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
-    told = ", ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
-    message = f"Apply failed with {count}: {told}"
+    listed = ", ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
+    message = f"Apply failed with {count}: {listed}"
     return StatusError(HTTPStatus.CONFLICT, "Conflict", message, {"causes": causes})
 
 
 def _named(key: tuple[str, str], recorded: dict[tuple[str, str], Json]) -> str:
-    """Return a manager as conflicts name it: one that updated, with how (`printManager`)."""
+    """Return a manager for a conflict message; for updates with its apiVersion (`printManager`)."""
     manager, operation = key
     if operation == _APPLY or key not in recorded:
         return f'"{manager}"'

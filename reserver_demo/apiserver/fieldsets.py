@@ -1,8 +1,8 @@
 """Sets of fields, and objects merged field by field (sigs.k8s.io/structured-merge-diff).
 
-A field is a path of elements as FieldsV1 writes them: `f:NAME` of a field, `k:{…}` of the item of
-an associative list with these keys, `v:VALUE` of an item of a set. Other lists, and maps that the
-schema calls atomic, are one field each.
+A field is a path of elements in the format of FieldsV1: `f:NAME` for a field, `k:{…}` for the item
+of an associative list with these keys, `v:VALUE` for an item of a set. Other lists and atomic maps
+are one field each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fields_of(value: Any, schema: Schema) -> Iterator[Path]:  # noqa: ANN401 - a
 
 
 def merged(live: Any, applied: Any, schema: Schema) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value with what is applied in it; nothing is taken away."""
+    """Return a value with the applied fields merged in; no field is removed."""
     schema = resolve(schema)
     if _is_map(applied, schema) and isinstance(live, dict):
         inner = {k: merged(live.get(k), v, member(schema, k)) for k, v in applied.items()}
@@ -52,7 +52,7 @@ def merged(live: Any, applied: Any, schema: Schema) -> Any:  # noqa: ANN401 - an
 
 
 def without(value: Any, path: Path, schema: Schema) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value without one of its fields, and without what holds nothing any more."""
+    """Return a value without one of its fields, and without containers that this empties."""
     schema = resolve(schema)
     element, *rest = path
     if isinstance(value, dict):
@@ -74,7 +74,7 @@ def without(value: Any, path: Path, schema: Schema) -> Any:  # noqa: ANN401 - an
 
 
 def found(value: Any, path: Path, schema: Schema) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what is at a field; None if nothing is."""
+    """Return the value of a field; None if absent."""
     for element in path:
         schema = resolve(schema)
         if isinstance(value, dict):
@@ -89,12 +89,12 @@ def found(value: Any, path: Path, schema: Schema) -> Any:  # noqa: ANN401 - any 
 
 
 def is_item(path: Path) -> bool:
-    """Whether a path leads to an item as such, and not to what is in it."""
+    """Return whether a path is of a list item itself, not of a field in it."""
     return path[-1][:2] in {"k:", "v:"}
 
 
 def shown(path: Path) -> str:
-    """Return a path as messages have it: `.spec.owners`."""
+    """Return a path for a message, such as `.spec.owners`."""
     parts = []
     for element in path:
         kind, _, name = element.partition(":")
@@ -107,7 +107,7 @@ def shown(path: Path) -> str:
 
 
 def to_v1(paths: Iterable[Path]) -> Json:
-    """Return a set of fields as FieldsV1 has it."""
+    """Return a set of fields as FieldsV1."""
     tree: Json = {}
     for path in sorted(paths):
         here = tree

@@ -1,4 +1,4 @@
-"""The JSON paths of printer columns, as far as CRDs may use them (client-go/util/jsonpath)."""
+"""The subset of JSON paths that printer columns of CRDs may use (client-go/util/jsonpath)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEP = re.compile(
 
 
 def first(value: object, path: str) -> object:
-    """Return the first of what a path leads to; None if that is nothing.
+    """Return the first value at a path; None if there is none.
 
     Raises:
         ValueError: the path has a step of another form.

@@ -1,4 +1,4 @@
-"""Lists: what is asked for, and one page of it.
+"""The options of lists and watches, and the pages of lists.
 
 apimachinery's internalversion `ListOptions` with its validation, and storage/continue.go.
 """
@@ -32,14 +32,14 @@ _EXPIRED = (
     "first chunk was returned and now may show up in the list."
 )
 _ANY = -1
-"""The revision in a continue token that asks for whatever is there now."""
+"""The revision in a continue token that requests the present state."""
 _FIRST = Key("", "")
 _AFTER = "\0"
-"""Appended to a name, it makes the smallest one after it."""
+"""Appended to a name: the smallest name after it."""
 
 
 class _Token(msgspec.Struct):
-    """A continue token: a revision, and the key from which the list goes on."""
+    """A continue token: a revision, and the first key of the next page."""
 
     v: str
     rv: int
@@ -48,18 +48,18 @@ class _Token(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What a client asks of a list or a watch.
+    """The options of a list or a watch.
 
     Attributes:
-        selector: which objects.
-        revision: `resourceVersion`; None where it is absent, which for a watch means 0.
+        selector: the selector of objects.
+        revision: `resourceVersion`; None if absent, which for a watch means 0.
         exact: whether `resourceVersionMatch` is Exact.
         limit: objects on one page; 0 for all.
-        continuation: the token of the page before.
-        watch: whether changes are to follow.
-        timeout: seconds after which a watch ends; None leaves it to the server.
-        bookmarks: whether a watch wants bookmarks.
-        initial_events: whether a watch begins with what is there.
+        continuation: the token of the former page.
+        watch: whether the request is a watch.
+        timeout: seconds after which a watch ends; None for the server's default.
+        bookmarks: whether a watch sends bookmarks.
+        initial_events: whether a watch begins with the present objects.
     """
 
     selector: Selector
@@ -75,7 +75,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list; `remaining` is None if it is the last, or if nobody can know."""
+    """A part of a list; `remaining` is None on the last page, and if the number is unknown."""
 
     items: list[Stored]
     revision: int
@@ -87,7 +87,7 @@ def parse_options(query: Mapping[str, str], resource: Resource, namespace: str) 
     """Read the query of a list or a watch.
 
     Raises:
-        StatusError: 400 for what cannot be read, 422 for what does not go together.
+        StatusError: 400 for a malformed option, 422 for options that exclude each other.
     """
     watch = _flag(query, "watch")
     revision = _number(query, "resourceVersion")
@@ -108,7 +108,7 @@ def parse_options(query: Mapping[str, str], resource: Resource, namespace: str) 
         watch=watch,
         timeout=_number(query, "timeoutSeconds"),
         bookmarks=_flag(query, "allowWatchBookmarks"),
-        # A watch from 0 or from nowhere begins with what is there, as it always did.
+        # A watch from 0 or without resourceVersion begins with the present objects.
         initial_events=not revision if initial is None else _flag(query, "sendInitialEvents"),
     )
 
@@ -127,7 +127,7 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
 
 
 def _contradictions(query: Mapping[str, str], *, watch: bool) -> list[Cause]:
-    """List what does not go together (`ValidateListOptions`)."""
+    """Return the options that exclude each other (`ValidateListOptions`)."""
     match = query.get("resourceVersionMatch", "")
     initial = query.get("sendInitialEvents")
     revision = query.get("resourceVersion", "")
@@ -157,7 +157,7 @@ def _contradictions(query: Mapping[str, str], *, watch: bool) -> list[Cause]:
 
 
 def list_page(store: Store, resource: Resource, options: ListOptions) -> Page:
-    """Return the page that is asked for.
+    """Return the requested page.
 
     Raises:
         StatusError: 400 for a bad token, 410 for one that is too old, 504 for the future.
@@ -192,7 +192,7 @@ def _items(store: Store, resource: Resource, revision: int, start: Key) -> list[
 
 
 def _start(options: ListOptions) -> tuple[Key, int | None]:
-    """Return where a page begins and the revision it has to show; None for the present one."""
+    """Return the first key of a page, and its revision; None for the present revision."""
     if not options.continuation:
         return _FIRST, options.revision if options.exact else None
     try:

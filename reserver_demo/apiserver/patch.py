@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386), as the API server applies them."""
+"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386), as in the API server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from reserver_demo.apiserver.status import Json, StatusError, bad_request, too_large, unprocessable
 
 MAX_OPERATIONS = 10_000
-"""Operations in one JSON patch (apiserver/pkg/endpoints/handlers/patch.go)."""
+"""Most operations in one JSON patch (apiserver/pkg/endpoints/handlers/patch.go)."""
 
 _APPEND = "-"
 
@@ -31,8 +31,8 @@ def json_patch(document: Json, patch: object) -> Json:
     """Return the document with a JSON patch applied; all of its operations or none.
 
     Raises:
-        StatusError: 400 for what is no patch, 413 for too many operations, 422 for an operation
-            that cannot be done, a failed `test` included.
+        StatusError: 400 for a malformed patch, 413 for too many operations, 422 for an operation
+            that fails, including a `test`.
     """
     if not isinstance(patch, list) or not all(isinstance(item, dict) for item in patch):
         raise bad_request("json: cannot unmarshal patch into Go value of type jsonpatch.Patch")
@@ -115,7 +115,7 @@ def _remove(parent: Any, key: str) -> None:  # noqa: ANN401 - any JSON value
 
 
 def _replace(parent: Any, key: str, value: object) -> None:  # noqa: ANN401 - any JSON value
-    """Set; a key that is not there is added (evanphx/json-patch v4)."""
+    """Replace a value; an absent key is added (evanphx/json-patch v4)."""
     if isinstance(parent, list):
         parent[_index(parent, key)] = value
     else:
@@ -123,7 +123,7 @@ def _replace(parent: Any, key: str, value: object) -> None:  # noqa: ANN401 - an
 
 
 def _test(parent: Any, key: str, expected: object, path: str) -> None:  # noqa: ANN401 - any JSON value
-    """Compare; a key that is not there equals null (evanphx/json-patch v4)."""
+    """Compare a value; an absent key equals null (evanphx/json-patch v4)."""
     found = parent.get(key) if isinstance(parent, dict) else _require(parent, key)
     if found != expected:
         raise unprocessable(f"testing value {path} failed: test failed")

@@ -1,4 +1,4 @@
-"""What the API server fills in when a pod is created.
+"""The fields that the API server fills in when a pod is created.
 
 Defaults: pkg/apis/core/v1/defaults.go. Admission: the plugins Priority and
 DefaultTolerationSeconds, which are on in every cluster.
@@ -17,7 +17,7 @@ _TOLERATED_SECONDS = 300
 
 
 def set_defaults(pod: Json) -> None:
-    """Fill in the fields that the client left out."""
+    """Fill in the defaults of absent fields."""
     spec = pod["spec"]
     _set_spec_defaults(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -26,7 +26,7 @@ def set_defaults(pod: Json) -> None:
 
 
 def set_template_defaults(template: Json) -> None:
-    """Fill in what the client left out of a template of pods."""
+    """Fill in the defaults of absent fields in a pod template."""
     template.setdefault("metadata", {})
     _set_spec_defaults(template["spec"])
 
@@ -64,7 +64,7 @@ def _requests_from_limits(resources: Json) -> None:
 
 
 def initial_status(pod: Json) -> Json:
-    """Return the status of a pod that was just created."""
+    """Return the status of a new pod."""
     status: Json = {"phase": "Pending", "qosClass": _qos_class(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
         status["conditions"] = [
@@ -99,7 +99,7 @@ def admit(pod: Json, priority_classes: Iterable[Json]) -> None:
     """Resolve the priority class and add the default tolerations.
 
     Raises:
-        StatusError: 403; the class does not exist, or the pod names another priority than it.
+        StatusError: 403 if the class is absent, or the pod has another priority than its class.
     """
     _admit_priority(pod, {c["metadata"]["name"]: c for c in priority_classes})
     tolerations = pod["spec"].get("tolerations", [])

@@ -1,4 +1,4 @@
-"""How pods are written: pkg/registry/core/pod/strategy.go and pkg/apis/core/validation."""
+"""The strategy of pods: pkg/registry/core/pod/strategy.go and pkg/apis/core/validation."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _check_update(new: Json, old: Json) -> Iterator[Cause]:
 
 
 def _frozen(spec: Json, *, gated: bool) -> Json:
-    """The part of a pod's spec that no update may change."""
+    """Return the part of a pod's spec that no update may change."""
     frozen: Json = {
         key: value
         for key, value in spec.items()
@@ -89,7 +89,7 @@ def _without_image(container: Json) -> dict[str, Any]:
 
 
 def _grace(pod: Json, asked: int | None) -> int:
-    """Seconds from deletion to removal (`CheckGracefulDelete`)."""
+    """Return the seconds from deletion to removal (`CheckGracefulDelete`)."""
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in {"Succeeded", "Failed"}:
         return 0
     seconds: int = pod["spec"].get("terminationGracePeriodSeconds", 0) if asked is None else asked

@@ -1,7 +1,7 @@
-"""Objects in Kubernetes' protobuf encoding, of the kinds that kubectl sends so.
+"""Decodes the objects that kubectl sends in Kubernetes' protobuf encoding.
 
-The fields and their numbers are those of generated.proto in k8s.io/api/core/v1 and scheduling/v1
-and in k8s.io/apimachinery/pkg/apis/meta/v1. What a client may set and kubectl does not is left out.
+The fields and their numbers are from generated.proto in k8s.io/api/core/v1 and scheduling/v1 and in
+k8s.io/apimachinery/pkg/apis/meta/v1. Fields that kubectl never sets are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KINDS = frozenset({"ConfigMap", "Namespace", "PriorityClass"})
 
 
 def decode(body: bytes) -> Json:
-    """Return the object that a body encodes, as JSON has it.
+    """Return the object of a body, in its JSON form.
 
     Raises:
         StatusError: 400.
@@ -65,7 +65,7 @@ def decode(body: bytes) -> Json:
 
 
 def _map(entries: list[dict[str, str]]) -> dict[str, str]:
-    """Return a map, which is a list of entries on the wire."""
+    """Return the map of a list of entries, its form on the wire."""
     return {entry.get("key", ""): entry.get("value", "") for entry in entries}
 
 
@@ -93,6 +93,6 @@ def _pool() -> descriptor_pool.DescriptorPool:
 _POOL = _pool()
 
 
-def _parsed(name: str, body: bytes) -> Any:  # noqa: ANN401 - of a class that is made here
+def _parsed(name: str, body: bytes) -> Any:  # noqa: ANN401 - of a class created here
     found = _POOL.FindMessageTypeByName(f"{_PACKAGE}.{name}")
     return message_factory.GetMessageClass(found).FromString(body)

@@ -1,7 +1,7 @@
-"""Quantities in the form in which the API server stores them.
+"""Canonical quantities, as stored by the API server.
 
-apimachinery/pkg/api/resource/quantity.go, `CanonicalizeBytes`: no fraction, the largest suffix
-that needs none, of the family (decimal, binary, exponent) in which the quantity was written.
+apimachinery/pkg/api/resource/quantity.go, `CanonicalizeBytes`: the largest suffix without a
+fraction, of the same family (decimal, binary, exponent) as the original.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _EXPONENT = re.compile(r"[eE][+-]?[0-9]+$")
 _PATTERN = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 
 MALFORMED = f"quantities must match the regular expression '{_PATTERN}'"
-"""What the API server says of a text that is no quantity."""
+"""The API server's message for an invalid quantity."""
 
 
 def canonical(value: str | float) -> str:
-    """Return a quantity as the API server stores it.
+    """Return a quantity in canonical form.
 
     Raises:
-        ValueError: it is not a quantity.
+        ValueError: the text is not a quantity.
     """
     text = str(value)
     try:

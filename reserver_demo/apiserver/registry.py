@@ -1,6 +1,6 @@
-"""Creating and updating objects, with the order of checks of apiserver/pkg/registry.
+"""Creates and updates objects, with the order of checks of apiserver/pkg/registry.
 
-Everything here is synchronous: a request is one transaction because nothing awaits in it.
+This module is synchronous: without an `await` each request is one transaction.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OTHER_NAMESPACE = (
 
 
 class Registry:
-    """The writes that all resources share."""
+    """The writes of all resources."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
@@ -78,10 +78,10 @@ class Registry:
         force: bool,
         dry_run: bool = False,
     ) -> tuple[Stored, bool]:
-        """Apply what a field manager wants of an object; return it, and whether it is new.
+        """Apply a field manager's configuration; return the object, and whether it is new.
 
         Raises:
-            StatusError: 400, 403, 404 (no such namespace), 409 or 422.
+            StatusError: 400, 403, 404 (absent namespace), 409 or 422.
         """
         now = rfc3339(self.clock.now())
 
@@ -106,10 +106,10 @@ class Registry:
         managed: list[Json] | None = None,
         dry_run: bool = False,
     ) -> Stored:
-        """Create an object; `managed` says who manages its fields, if it is applied.
+        """Create an object; `managed` are the managedFields of an applied object.
 
         Raises:
-            StatusError: 400, 403, 404 (no such namespace), 409 or 422.
+            StatusError: 400, 403, 404 (absent namespace), 409 or 422.
         """
         metadata = body.setdefault("metadata", {})
         self._admit_namespace(resource, namespace, metadata)
@@ -160,11 +160,11 @@ class Registry:
         manager: str | None = "",
         dry_run: bool = False,
     ) -> Stored:
-        """Update an object; `change` gets a copy with kind and apiVersion and returns the new one.
+        """Update an object; `change` gets a copy with kind and apiVersion, and returns the new one.
 
-        `manager` changes the fields; None if the change says itself who manages which.
+        `manager` is the field manager; None if `change` sets managedFields itself.
 
-        A change that changes nothing is no write, as in etcd3/store.go.
+        An update without a difference is not written, as in etcd3/store.go.
 
         Raises:
             StatusError: 400, 404, 409 or 422.
@@ -196,13 +196,13 @@ class Registry:
         return self.write(resource, new, dry_run=dry_run)
 
     def write(self, resource: Resource, content: Json, *, dry_run: bool) -> Stored:
-        """Store an object as it is, unless the request is only a trial."""
+        """Store an object without checks, except in a dry run."""
         if dry_run:
             return version(content, self.store.revision)
         return self.store.put(resource.plural, content)
 
     def erase(self, resource: Resource, content: Json, *, dry_run: bool) -> Stored:
-        """Take an object away, unless the request is only a trial."""
+        """Remove an object, except in a dry run."""
         if dry_run:
             return version(content, self.store.revision)
         return self.store.remove(resource.plural, content)
@@ -230,10 +230,10 @@ def _check_identity(resource: Resource, key: Key, metadata: Json, old: Stored) -
 def check_preconditions(
     resource: Resource, old: Stored, uid: str | None, revision: str | None
 ) -> None:
-    """Refuse a write whose presumed uid or resourceVersion is not the object's.
+    """Refuse a write whose UID or resourceVersion is not the object's.
 
     Raises:
-        StatusError: 409, worded as storage/errors.go does.
+        StatusError: 409, in the words of storage/errors.go.
     """
     actual = old.content["metadata"]["uid"]
     problem = ""
@@ -254,7 +254,7 @@ def check_preconditions(
 
 
 def _keep_system_fields(metadata: Json, old: Json) -> None:
-    """Take back what no update changes (`rest.BeforeUpdate`)."""
+    """Restore the fields that no update changes (`rest.BeforeUpdate`)."""
     for field in ("creationTimestamp", "generation", "managedFields"):
         metadata.pop(field, None)
     for field in (
@@ -281,7 +281,7 @@ def _check_update(resource: Resource, new: Json, old: Json) -> None:
 
 
 def _is_finished(metadata: Json, old: Json) -> bool:
-    """Whether an update took away the last finalizer of an object that is to go."""
+    """Return whether an update removed the last finalizer of a terminating object."""
     return (
         "deletionTimestamp" in metadata
         and bool(old.get("finalizers"))

@@ -1,4 +1,4 @@
-"""What a request says: its body, its options, and the form of answer that it accepts."""
+"""Parses requests: body, options, and accepted media types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reserver_demo.apiserver.status import (
 from reserver_demo.apiserver.strategic import strategic_merge
 
 MAX_BODY = 3 * 1024 * 1024
-"""Bytes in one request (`MaxRequestBodyBytes`)."""
+"""Bound on the body of a request, in bytes (`MaxRequestBodyBytes`)."""
 
 _JSON = "application/json"
 _MANAGER = "is required for apply patch"
@@ -42,7 +42,7 @@ _OBJECT_TYPES = (_JSON, "application/yaml", protobuf.MEDIA)
 
 
 async def read_json(request: web.Request, accepted: Sequence[str] = _BODY_TYPES) -> object:
-    """Read a body of one of the accepted media types; nothing at all reads as None.
+    """Read a body of one of the accepted media types; return None for an empty body.
 
     Raises:
         StatusError: 400, 413 or 415.
@@ -67,7 +67,7 @@ async def read_json(request: web.Request, accepted: Sequence[str] = _BODY_TYPES)
 async def read_object(
     request: web.Request, kind: str, api_version: str, decode: Callable[[Json], Conformed]
 ) -> Conformed:
-    """Read an object of a kind; `decode` brings it into its type.
+    """Read an object of a kind; `decode` converts it to its type.
 
     Raises:
         StatusError: 400, 413 or 415.
@@ -101,7 +101,7 @@ def _cannot_handle(kind: str, api_version: str, problem: str) -> Exception:
 def check_strictness(
     request: web.Request, kind: str, api_version: str, unknown: Sequence[str]
 ) -> None:
-    """Refuse unknown fields if the client asks for that.
+    """Refuse unknown fields with `fieldValidation=Strict`.
 
     Raises:
         StatusError: 400.
@@ -112,7 +112,7 @@ def check_strictness(
 
 
 def warnings(request: web.Request, unknown: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the headers that warn of unknown fields, unless the client ignores them."""
+    """Return warning headers for unknown fields; none with `fieldValidation=Ignore`."""
     if request.query.get("fieldValidation") == "Ignore":
         return []
     return [("Warning", f'299 - "unknown field \\"{path}\\""') for path in unknown]
@@ -120,7 +120,7 @@ def warnings(request: web.Request, unknown: Sequence[str]) -> list[tuple[str, st
 
 @dataclass(slots=True)
 class Patch:
-    """A patch, to be applied within the transaction; notes the fields that nobody knows."""
+    """A patch to apply within the transaction; `unknown` are the unknown fields of the result."""
 
     resource: Resource
     apply: Callable[[Json], Json]
@@ -148,7 +148,7 @@ class Patch:
 
 
 async def read_patch(request: web.Request, resource: Resource) -> Patch:
-    """Read a patch of a type that the resource takes.
+    """Read a patch of a type that the resource accepts.
 
     Raises:
         StatusError: 400, 413 or 415.
@@ -166,10 +166,10 @@ async def read_patch(request: web.Request, resource: Resource) -> Patch:
 
 
 async def read_configuration(request: web.Request, resource: Resource) -> Conformed:
-    """Read what a field manager wants of an object, for a server-side apply.
+    """Read the configuration of a server-side apply.
 
     Raises:
-        StatusError: 400, 413, 422, or 500 for a field that the type lacks.
+        StatusError: 400, 413, 422, or 500 for an unknown field.
     """
     if not request.query.get("fieldManager"):
         raise invalid("PatchOptions.meta.k8s.io", "", [required("fieldManager", _MANAGER)])
@@ -193,16 +193,16 @@ async def read_configuration(request: web.Request, resource: Resource) -> Confor
 
 
 def field_manager(request: web.Request) -> str:
-    """Return the name under which a client changes fields."""
+    """Return the field manager of a request."""
     agent = request.headers.get("User-Agent", "").partition("/")[0]
     return request.query.get("fieldManager") or agent or "unknown"
 
 
 def dry_run(request: web.Request) -> bool:
-    """Whether the request is only a trial.
+    """Return whether a request is a dry run.
 
     Raises:
-        StatusError: 422 for a directive that does not exist.
+        StatusError: 422 for an unknown directive.
     """
     directive = request.query.get("dryRun", "")
     if directive not in {"", "All"}:
@@ -216,7 +216,7 @@ def dry_run(request: web.Request) -> bool:
 
 
 def delete_options(request: web.Request, body: object) -> DeleteOptions:
-    """Read what a client says with a deletion, in the body or in the query.
+    """Read the options of a deletion from the body and the query.
 
     Raises:
         StatusError: 400.
@@ -237,10 +237,10 @@ def delete_options(request: web.Request, body: object) -> DeleteOptions:
 
 
 def wants_table(request: web.Request) -> bool:
-    """Whether the client prefers a table to the objects.
+    """Return whether the client prefers a table to the objects.
 
     Raises:
-        StatusError: 406; it accepts neither.
+        StatusError: 406 if it accepts neither.
     """
     accept = request.headers.get("Accept") or "*/*"
     for media in accept.split(","):

@@ -1,4 +1,4 @@
-"""A resource of the API: its names, its types, and how its objects are written."""
+"""A resource of the API: its names, types and strategy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reserver_demo.apiserver.validation import Rule, dns_subdomain
 
 
 def reader(path: str, default: str = "") -> Callable[[Json], str]:
-    """Return what reads a field for a field selector."""
+    """Return a reader of a field for field selectors."""
     steps = path.split(".")
 
     def read(content: Json) -> str:
@@ -27,13 +27,13 @@ def reader(path: str, default: str = "") -> Callable[[Json], str]:
 
 
 def readers(*paths: str) -> dict[str, Callable[[Json], str]]:
-    """Return what reads these fields, and the name."""
+    """Return readers of fields, including the name."""
     return {path: reader(path) for path in ("metadata.name", *paths)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """One resource of the API.
+    """A resource of the API.
 
     Attributes:
         kind: its kind.
@@ -41,15 +41,15 @@ class Resource:
         group: its API group; empty for the core group.
         version: its API version.
         namespaced: whether its objects live in namespaces.
-        short_names: what kubectl also calls it.
-        categories: what kubectl groups it under.
-        schema: its type in the OpenAPI document; None for one that a CRD defines.
-        structure: the schema of that CRD.
-        printer_columns: the columns of that CRD.
-        name_rule: what its objects may be called.
-        fields: what its objects can be selected on.
-        strategy: how its objects are written.
-        actions: subresources that are posted to, and the kind that is posted.
+        short_names: its short names for kubectl.
+        categories: its categories for kubectl.
+        schema: its type in the OpenAPI document; None for a custom resource.
+        structure: the schema of its CRD.
+        printer_columns: the columns of its CRD.
+        name_rule: the rule for names of objects.
+        fields: the fields for field selectors, with their readers.
+        strategy: the strategy for writes.
+        actions: the subresources for POST, with the posted kind.
     """
 
     kind: str
@@ -69,17 +69,17 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """Group and version, as objects carry it."""
+        """Group and version, in the form of an object's apiVersion."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def qualified(self) -> str:
-        """The plural with its group, as messages name the resource."""
+        """The plural with its group, for messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def qualified_kind(self) -> str:
-        """The kind with its group, as messages name it."""
+        """The kind with its group, for messages."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
@@ -89,7 +89,7 @@ class Resource:
         return schema
 
     def decode(self, value: Json) -> Conformed:
-        """Decode an object of it.
+        """Decode an object, and add defaults.
 
         Raises:
             MismatchError: a value has the wrong type.
@@ -99,7 +99,7 @@ class Resource:
         return conformed
 
     def typed_only(self, value: Json) -> Conformed:
-        """Decode an object of it, without adding defaults.
+        """Decode an object without adding defaults.
 
         Raises:
             MismatchError: a value has the wrong type.

@@ -1,4 +1,4 @@
-"""The resources that are served: one entry each."""
+"""The served resources."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ DEPLOYMENT_RESOURCE = Resource(
 
 
 def _custom(crd: Json) -> Resource:
-    """Return the resource that a CRD defines."""
+    """Return the custom resource of a CRD."""
     spec, structure = crd["spec"], structure_of(crd)
     (version,) = spec["versions"]
     return Resource(
@@ -210,4 +210,4 @@ RESOURCES = (
     VOLUME_RESOURCE,
     *map(_custom, crds()),
 )
-"""All resources."""
+"""All served resources."""

@@ -46,7 +46,7 @@ _EVICTION = "io.k8s.api.policy.v1.Eviction"
 
 
 def json_response(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
-    """Answer with JSON that is already encoded."""
+    """Return a response with encoded JSON."""
     return web.Response(body=body, status=status, content_type=_JSON)
 
 
@@ -114,7 +114,7 @@ class ResourceRoutes:
         watch = Watch(self._registry.store, self._resource, options, self._registry.clock)
         response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: _JSON})
         await response.prepare(request)
-        # A client that goes away ends its watch; there is nobody left to tell.
+        # A client that disconnects ends its watch.
         with contextlib.suppress(ConnectionResetError):
             async for events in watch.batches():
                 await response.write(event_lines((event.kind, encoded(event)) for event in events))
@@ -142,7 +142,7 @@ class ResourceRoutes:
         read = await read_object(request, resource.kind, resource.api_version, resource.decode)
         key = self._key(request)
         uid = read.value.get("metadata", {}).get("uid")
-        # Only a replacement presumes a uid; a patch of it is invalid.
+        # In a PUT the UID is a precondition; a patch must not change it.
         check_preconditions(resource, self._registry.get(resource, key), uid, None)
         stored = self._registry.update(
             resource,
@@ -155,7 +155,7 @@ class ResourceRoutes:
         return self._answer(request, stored, HTTPStatus.OK, read.unknown)
 
     async def patch(self, request: web.Request) -> web.Response:
-        """Patch one object, or its status; or apply what a field manager wants of it."""
+        """Patch one object or its status, or apply a field manager's configuration."""
         if request.content_type == APPLY and not _subresource(request):
             return await self._apply(request)
         patch = await read_patch(request, self._resource)
@@ -191,7 +191,7 @@ class ResourceRoutes:
         return self._answer(request, deletion.last, HTTPStatus.OK, ())
 
     async def delete_collection(self, request: web.Request) -> web.Response:
-        """Delete all objects that a selector asks for."""
+        """Delete all selected objects."""
         options = delete_options(request, await read_json(request))
         wanted = parse_options(
             request.query, self._resource, request.match_info.get("namespace", "")

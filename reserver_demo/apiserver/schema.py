@@ -1,8 +1,8 @@
-"""The types of the API: what a request's object may say, and how its lists merge.
+"""The types of the API: the fields of objects, and the merge keys of lists.
 
-`schema.json` beside this module is Kubernetes' own OpenAPI v3 document, reduced to the kinds served
-here. The real server decodes into Go structs: unknown fields vanish (with a warning, or an error
-when the client asks for strictness), empty fields vanish, a wrong type is an error.
+`schema.json` in this folder is Kubernetes' own OpenAPI v3 document, reduced to the served kinds.
+The real server decodes into Go structs: unknown fields are dropped (with a warning, or an error
+with strict validation), empty fields are dropped, a wrong type is an error.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ ACCEPTED: dict[str, tuple[type, ...]] = {
 
 
 class MismatchError(Exception):
-    """A value of the wrong type, in the words of Go's decoder."""
+    """A value has the wrong type; the message is from Go's decoder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conformed:
-    """An object as the server keeps it, and the paths of the fields that it does not know."""
+    """A decoded object, and the paths of its unknown fields."""
 
     value: Json
     unknown: tuple[str, ...]
 
 
 def conform(name: str | None, value: Json) -> Conformed:
-    """Decode an object into the type `name`; None stands for a kind whose fields are free.
+    """Decode an object into the type `name`; None for a kind without a schema of its own.
 
     Raises:
         MismatchError: a value has the wrong type.
@@ -71,13 +71,13 @@ def conform(name: str | None, value: Json) -> Conformed:
 
 
 def resolve(schema: Schema) -> Schema:
-    """Return the schema itself, behind the reference if it is one."""
+    """Return a schema, with its reference resolved."""
     reference = schema.get("$ref")
     return schema if reference is None else DOCUMENT[reference.removeprefix(PREFIX)]
 
 
 def member(schema: Schema, key: str) -> Schema:
-    """Return the schema of one field of an object or one value of a map; empty if unknown."""
+    """Return the schema of a field of an object or a value of a map; empty if unknown."""
     schema = resolve(schema)
     properties: dict[str, Schema] = schema.get("properties", {})
     return properties.get(key) or schema.get("additionalProperties") or {}
@@ -130,7 +130,7 @@ def _entries(
 
 
 def _is_empty(value: Value, schema: Schema) -> bool:
-    """Whether Go's `omitempty` drops it; a struct that is there stays, even without fields."""
+    """Return whether Go's `omitempty` drops a value; a struct stays, even without fields."""
     if value in ("", []):
         return True
     return value == {} and "additionalProperties" in resolve(schema)
@@ -145,7 +145,7 @@ def _quantity(value: Value, path: str) -> str:
         raise MismatchError(str(error)) from None
 
 
-def _typed(value: Value, kind: str, path: str) -> Any:  # noqa: ANN401 - of the type asked for
+def _typed(value: Value, kind: str, path: str) -> Any:  # noqa: ANN401 - of the type `kind`
     accepted = ACCEPTED.get(kind)
     right = accepted is None or isinstance(value, accepted)
     if not right or (isinstance(value, bool) and kind in {"integer", "number"}):

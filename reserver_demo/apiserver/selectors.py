@@ -1,6 +1,6 @@
 """Label and field selectors.
 
-Grammar and meaning are those of apimachinery's `labels.Parse` and `fields.ParseSelector`.
+Grammar and semantics are as in apimachinery's `labels.Parse` and `fields.ParseSelector`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEY = re.compile(r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-
 _FIELD_TERM = re.compile(r"^(?P<field>[^=!]+)(?P<operator>==|=|!=)(?P<value>(?:[^\\,=]|\\.)*)$")
 
 Fields = Mapping[str, Callable[[Json], str]]
-"""The fields of a resource that can be selected on, and how each is read."""
+"""The fields of a resource for field selectors, with their readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet this term; `!=` and `notin` are met by a missing label too."""
+        """Return whether labels meet the term; an absent label meets `!=` and `notin`."""
         value = labels.get(self.key)
         match self.operator:
             case "exists":
@@ -59,7 +59,7 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What a list or a watch asks for; all terms have to be met."""
+    """The selector of a list or a watch; objects must meet all terms."""
 
     namespace: str = ""
     labels: tuple[Requirement, ...] = ()
@@ -67,11 +67,11 @@ class Selector:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it asks for more than a namespace."""
+        """Whether it has terms for labels or fields."""
         return bool(self.labels or self.fields)
 
     def matches(self, content: Json, readers: Fields) -> bool:
-        """Whether an object is asked for; `readers` are the fields of its resource."""
+        """Return whether an object is selected; `readers` are the fields of its resource."""
         metadata = content["metadata"]
         if self.namespace and metadata.get("namespace") != self.namespace:
             return False
@@ -82,7 +82,7 @@ class Selector:
 
 
 def selects(selector: Json, labels: Mapping[str, str]) -> bool:
-    """Whether a selector as objects have it (`metav1.LabelSelector`) is met; an empty one is."""
+    """Return whether labels meet a `metav1.LabelSelector`; an empty selector matches all."""
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
     terms = [
         Requirement(key, "in", frozenset({value}))
@@ -99,7 +99,7 @@ def parse_labels(text: str) -> tuple[Requirement, ...]:
     """Parse a label selector.
 
     Raises:
-        StatusError: 400; it is malformed.
+        StatusError: 400 for a malformed selector.
     """
     if not text.strip():
         return ()
@@ -132,7 +132,7 @@ def parse_fields(text: str, readers: Fields) -> tuple[FieldTerm, ...]:
     """Parse a field selector for a resource.
 
     Raises:
-        StatusError: 400; it is malformed, or the resource cannot be selected on that field.
+        StatusError: 400 for a malformed selector, or an unsupported field.
     """
     terms = []
     for term in re.split(r"(?<!\\),", text) if text else ():

@@ -36,12 +36,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @asynccontextmanager
 async def serve(store: Store, clock: Clock, port: int = 0) -> AsyncIterator[str]:
-    """Run the API server; yields its base URL.
+    """Run the API server; yield its base URL.
 
     Args:
-        store: where the objects are.
-        clock: tells the time of objects and watches.
-        port: the TCP port; 0 lets the system choose.
+        store: the store of objects.
+        clock: the clock of objects and watches.
+        port: the TCP port; 0 for any free one.
     """
     registry = Registry(store, clock)
     _bootstrap(registry)
@@ -66,7 +66,7 @@ async def serve(store: Store, clock: Clock, port: int = 0) -> AsyncIterator[str]
 
 
 def _bootstrap(registry: Registry) -> None:
-    """Create what every cluster has."""
+    """Create the namespaces and priority classes of every cluster."""
     for resource in RESOURCES:
         registry.store.collection(resource.plural)
     for name in _NAMESPACES:
@@ -78,7 +78,7 @@ def _bootstrap(registry: Registry) -> None:
 
 @web.middleware
 async def _statuses(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer failures with Status objects."""
+    """Return errors as Status objects."""
     try:
         return await handler(request)
     except StatusError as error:

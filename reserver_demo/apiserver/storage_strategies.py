@@ -1,4 +1,4 @@
-"""How claims, volumes and storage classes are written: pkg/registry/core and storage."""
+"""The strategies of claims, volumes and storage classes: pkg/registry/core and storage."""
 
 from __future__ import annotations
 

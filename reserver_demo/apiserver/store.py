@@ -1,7 +1,7 @@
-"""The objects, one counter of revisions, and a bounded history of changes.
+"""The store: objects, a counter of revisions, and a bounded history of changes.
 
-Like etcd behind the watch cache: every write gets the next revision, whatever its resource, and a
-watch can start at any revision whose successors are still in the history.
+As in etcd behind the watch cache, every write of any resource gets the next revision, and a watch
+can start at any revision whose successors are still in the history.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reserver_demo.apiserver.status import Json, expired
 
 
 class Key(NamedTuple):
-    """The key of an object; the namespace is empty for cluster-scoped ones."""
+    """The key of an object; the namespace of a cluster-scoped object is empty."""
 
     namespace: str
     name: str
@@ -28,9 +28,9 @@ class Stored:
     """One version of one object.
 
     Attributes:
-        key: where it lives.
-        revision: the write that made it; its resourceVersion.
-        content: the object without kind and apiVersion; nobody may change it.
+        key: the key of the object.
+        revision: the resourceVersion.
+        content: the object without kind and apiVersion; must not be changed.
         encoded: `content` as JSON.
     """
 
@@ -40,20 +40,20 @@ class Stored:
     encoded: bytes
 
     def copy(self) -> Json:
-        """Return the content to be changed at will."""
+        """Return a copy of the content, which may be changed."""
         fresh: Json = msgspec.json.decode(self.encoded)
         return fresh
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write, as a watch sees it.
+    """A write, as shown to watches.
 
     Attributes:
         revision: its revision.
-        before: the object before the write; None if the write created it.
+        before: the object before the write; None for a creation.
         after: the object after the write; for a deletion the last state, with this revision.
-        deleted: whether the write took the object away.
+        deleted: whether the write removed the object.
     """
 
     revision: int
@@ -74,18 +74,18 @@ class Collection:
         """The oldest revision from which a watch can be served."""
 
     def get(self, key: Key) -> Stored | None:
-        """Return an object as it is now."""
+        """Return a present object; None if absent."""
         return self._items.get(key)
 
     def items(self) -> list[Stored]:
-        """Return all objects as they are now, in the order of their keys."""
+        """Return all present objects, in the order of their keys."""
         return [self._items[key] for key in sorted(self._items)]
 
     def items_at(self, revision: int) -> list[Stored]:
-        """Return all objects as they were, in the order of their keys.
+        """Return all objects at a revision, in the order of their keys.
 
         Raises:
-            StatusError: 410; the history does not reach back so far.
+            StatusError: 410 if the history does not reach back so far.
         """
         items = dict(self._items)
         for change in reversed(self.changes_after(revision)):
@@ -99,7 +99,7 @@ class Collection:
         """Return the changes since a revision.
 
         Raises:
-            StatusError: 410; the history does not reach back so far.
+            StatusError: 410 if the history does not reach back so far.
         """
         if revision < self.start:
             raise expired(f"too old resource version: {revision} ({self.start})")
@@ -107,22 +107,22 @@ class Collection:
 
     @property
     def changed(self) -> asyncio.Event:
-        """An event that the next change, or `wake`, will set."""
+        """The event that the next change, or `wake`, sets."""
         return self._changed
 
     def wake(self) -> None:
-        """Wake up all who wait for `changed`."""
+        """Set the event `changed`, and replace it by a new one."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def apply(self, change: Change) -> None:
-        """Record a change, forget those beyond the limit, and wake the watches."""
+        """Record a change, drop changes beyond the limit, and wake the watches."""
         if change.deleted:
             del self._items[change.after.key]
         else:
             self._items[change.after.key] = change.after
         self._history.append(change)
-        # In large steps: taking one off the front of a list costs as much as taking many.
+        # In large steps: deleting one item at the front of a list costs as much as many.
         if len(self._history) >= 2 * self._limit:
             dropped = len(self._history) - self._limit
             self.start = self._history[dropped - 1].revision
@@ -131,7 +131,7 @@ class Collection:
 
 
 class Store:
-    """All collections and the one counter."""
+    """All collections, and the common counter of revisions."""
 
     def __init__(self, history_limit: int) -> None:
         self._revision = 1
@@ -143,7 +143,7 @@ class Store:
 
     @property
     def closed(self) -> bool:
-        """Whether no more changes will come."""
+        """Whether the store is closed, so that watches end."""
         return self._closed
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Store:
         return self._revision
 
     def collection(self, plural: str) -> Collection:
-        """Return the collection of a resource; an empty one is made at need."""
+        """Return the collection of a resource; created if absent."""
         if plural not in self._collections:
             self._collections[plural] = Collection(self._limit, self._revision)
         return self._collections[plural]
@@ -168,7 +168,7 @@ class Store:
         return self._write(plural, content, deleted=False)
 
     def remove(self, plural: str, content: Json) -> Stored:
-        """Take an object away; `content` is its last state."""
+        """Remove an object; `content` is its last state."""
         return self._write(plural, content, deleted=True)
 
     def _write(self, plural: str, content: Json, *, deleted: bool) -> Stored:
@@ -182,7 +182,7 @@ class Store:
 
 
 def version(content: Json, revision: int) -> Stored:
-    """Return an object under a revision, kind and apiVersion left off."""
+    """Return an object at a revision, without kind and apiVersion."""
     metadata = content["metadata"] | {"resourceVersion": str(revision)}
     bare: Json = {"metadata": metadata}
     bare |= {k: v for k, v in content.items() if k not in {"kind", "apiVersion", "metadata"}}

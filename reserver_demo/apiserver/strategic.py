@@ -1,6 +1,6 @@
-"""Strategic merge patch: a merge patch that knows which lists merge, and by which key.
+"""Strategic merge patch: a merge patch that merges lists by keys.
 
-Kubernetes' strategicpatch/patch.go; which lists merge is read from the schema
+Kubernetes' strategicpatch/patch.go; the schema has the strategies and keys of lists
 (`x-kubernetes-patch-strategy`, `x-kubernetes-patch-merge-key`).
 """
 
@@ -99,17 +99,17 @@ def _apply_list_directives(result: Json, original: Json, patch: Json, schema: Sc
 
 
 def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
-    """Put the items that the client named in its order; others stay in order."""
+    """Return items in the order of the client; other items keep their order."""
 
     def identity(item: Any) -> Any:  # noqa: ANN401 - any JSON value
         return item.get(key) if key and isinstance(item, dict) else item
 
-    wanted = [identity(item) for item in order]
+    listed = [identity(item) for item in order]
     old = [identity(item) for item in before]
     named = sorted(
-        (i for i in items if identity(i) in wanted), key=lambda i: wanted.index(identity(i))
+        (i for i in items if identity(i) in listed), key=lambda i: listed.index(identity(i))
     )
-    others = [item for item in items if identity(item) not in wanted]
+    others = [item for item in items if identity(item) not in listed]
     merged: list[Any] = []
     while named and others:
         first = identity(named[0])
@@ -119,7 +119,7 @@ def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | N
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what a patch adds, without the directives and the nulls in it."""
+    """Return the value that a patch adds, without directives and nulls."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items() if not k.startswith("$") and v is not None}
     if isinstance(value, list):

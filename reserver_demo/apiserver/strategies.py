@@ -1,4 +1,4 @@
-"""How nodes, namespaces, ConfigMaps, events, budgets and priority classes are written."""
+"""The strategies of nodes, namespaces, ConfigMaps, events, budgets and priority classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _keep_spec(new: Json, old: Json) -> None:
 
 
 def _prepare_node(node: Json) -> None:
-    """Let allocatable be the capacity where it is not said (`SetDefaults_NodeStatus`)."""
+    """Set defaults: allocatable is the capacity (`SetDefaults_NodeStatus`)."""
     node.setdefault("spec", {})
     status = node.setdefault("status", {})
     if "capacity" in status:
@@ -93,7 +93,7 @@ def _check_config_map(config_map: Json) -> Iterator[Cause]:
 
 
 def _data_key_problem(key: str) -> str:
-    """Return what keeps a text from being a key of a ConfigMap (`IsConfigMapKey`)."""
+    """Return the problem of a key of a ConfigMap; empty if valid (`IsConfigMapKey`)."""
     if len(key) > _MAX_DATA_KEY:
         return f"must be no more than {_MAX_DATA_KEY} characters"
     if not _DATA_KEY.fullmatch(key):
@@ -121,7 +121,7 @@ CONFIG_MAP = Strategy(check=_check_config_map, check_update=_check_config_map_up
 
 
 def _check_event(event: Json) -> Iterator[Cause]:
-    """Check that the event lives where its object does (`legacyValidateEvent`)."""
+    """Check that the event is in the namespace of its object (`legacyValidateEvent`)."""
     namespace = event["metadata"].get("namespace")
     involved = event.get("involvedObject", {}).get("namespace", "")
     where = "involvedObject.namespace"

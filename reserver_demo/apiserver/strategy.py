@@ -1,4 +1,4 @@
-"""What differs between resources when they are written (`rest.RESTCreateUpdateStrategy`)."""
+"""The strategy of a resource for writes (`rest.RESTCreateUpdateStrategy`)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def _no_causes(*_: object) -> Iterable[Cause]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """What differs between resources when they are written.
+    """The parts of writes that differ between resources.
 
     Attributes:
-        admit: changes an object that is being created, or refuses it.
-        prepare_create: fills in and clears fields of an object that is being created.
-        prepare_update: takes back what an update of (new, old) may not touch.
+        admit: changes or refuses a new object.
+        prepare_create: fills in and clears fields of a new object.
+        prepare_update: restores the fields that an update (new, old) must not change.
         prepare_status: the same for an update through the status subresource.
-        check: yields what is wrong with an object.
-        check_update: yields what is wrong with an update of (new, old).
-        grace: seconds until a deletion is final, from the object and the seconds asked for;
-            None where deletion is always immediate.
-        returns_deleted: whether a deletion is answered with the object instead of a Status.
+        check: yields the problems of an object.
+        check_update: yields the problems of an update (new, old).
+        grace: returns the seconds until a deletion is final, from the object and the requested
+            seconds; None if deletion is always immediate.
+        returns_deleted: whether a deletion returns the object instead of a Status.
     """
 
     admit: Callable[[Json, Lookup], None] = _nothing
@@ -46,7 +46,7 @@ class Strategy:
 
 
 def keep(field: str, new: Json, old: Json) -> None:
-    """Let a top-level field of the new object be as it was in the old one."""
+    """Restore a top-level field of the new object from the old one."""
     if field in old:
         new[field] = old[field]
     else:
@@ -54,7 +54,7 @@ def keep(field: str, new: Json, old: Json) -> None:
 
 
 def show_times(status: Json, *fields: str) -> None:
-    """Let the conditions of a status say null where they have no time: Go never omits those."""
+    """Set absent times in the conditions of a status to null: Go never omits them."""
     for condition in status.get("conditions", ()):
         for name in fields:
             condition.setdefault(name, None)

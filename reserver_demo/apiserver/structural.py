@@ -1,8 +1,8 @@
-"""The schemas of CRDs: which fields are kept, which are filled in, and what may be in them.
+"""The structural schemas of CRDs: pruning, defaulting and validation.
 
-apiextensions-apiserver/pkg/apiserver/schema, and pkg/apiserver/validation with kube-openapi. The
-rules in CEL (`x-kubernetes-validations`) are the real API server's alone: whatever breaks one of
-them is accepted here, and Reserver itself says that it is invalid.
+apiextensions-apiserver/pkg/apiserver/schema, and pkg/apiserver/validation with kube-openapi. Rules
+in CEL (`x-kubernetes-validations`) are not evaluated here: such an object is accepted, and Reserver
+itself reports the object as invalid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES = {**ACCEPTED, "integer or string": (int, str)}
 
 
 def pruned(value: Any, schema: Schema, path: str, unknown: list[str]) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value without the fields that its schema does not know, which are noted."""
+    """Return a value without unknown fields, whose paths are added to `unknown`."""
     if isinstance(value, list):
         items = schema.get("items", {})
         return [pruned(v, items, f"{path}[{i}]", unknown) for i, v in enumerate(value)]
@@ -51,7 +51,7 @@ def fill_in(value: Any, schema: Schema) -> None:  # noqa: ANN401 - any JSON valu
 
 
 def member(schema: Schema, key: str) -> Schema | None:
-    """Return the schema of a field; None if there is no such field."""
+    """Return the schema of a field; None if unknown."""
     found: Schema | None = schema.get("properties", {}).get(key)
     if found is None and isinstance(schema.get("additionalProperties"), dict):
         found = schema["additionalProperties"]
@@ -59,18 +59,18 @@ def member(schema: Schema, key: str) -> Schema | None:
 
 
 def causes(value: Any, schema: Schema, path: str) -> Iterator[Cause]:  # noqa: ANN401 - any JSON value
-    """Yield what is wrong with a value, in the words of the API server."""
+    """Yield the problems of a value, in the words of the API server."""
     if value is None and schema.get("nullable"):
         return
-    if wrong := _type_problem(value, schema):
-        yield Cause("FieldValueTypeInvalid", _said(path, value, f"must be of type {wrong}"), path)
+    if kind := _type_problem(value, schema):
+        yield Cause("FieldValueTypeInvalid", _message(path, value, f"must be of type {kind}"), path)
         return
     if "enum" in schema and value not in schema["enum"]:
         values = ", ".join(json.dumps(each) for each in schema["enum"])
         detail = f"Unsupported value: {json.dumps(value)}: supported values: {values}"
         yield Cause("FieldValueNotSupported", detail, path)
     for reason, problem in _bounds(value, schema):
-        yield Cause(reason, _said(path, value, problem), path)
+        yield Cause(reason, _message(path, value, problem), path)
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from causes(item, schema.get("items", {}), f"{path}[{index}]")
@@ -87,13 +87,13 @@ def _field_causes(value: Json, schema: Schema, path: str) -> Iterator[Cause]:
         yield from causes(inner, member(schema, key) or {}, where)
 
 
-def _said(path: str, value: object, problem: str) -> str:
+def _message(path: str, value: object, problem: str) -> str:
     shown = "null" if value is None else json.dumps(value)
     return f"Invalid value: {shown}: {path} in body {problem}"
 
 
 def _type_problem(value: object, schema: Schema) -> str:
-    """Return the type that a value should have had, or nothing."""
+    """Return the required type of a value with another type; empty if the type is right."""
     if schema.get("x-kubernetes-int-or-string"):
         name = "integer or string"
     else:
@@ -114,7 +114,7 @@ def _is_moment(text: str) -> bool:
 
 
 def _bounds(value: object, schema: Schema) -> Iterator[tuple[str, str]]:
-    """Yield the bounds that a value exceeds, each with the reason for it."""
+    """Yield the reason and the problem of each exceeded bound."""
     invalid = "FieldValueInvalid"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < schema.get("minimum", value):

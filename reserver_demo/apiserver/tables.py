@@ -19,7 +19,7 @@ from reserver_demo.apiserver.workload_columns import WORKLOAD_COLUMNS
 def table(
     resource: Resource, rows: Iterable[Stored], metadata: Json, now: datetime, include: str
 ) -> Json:
-    """Return objects as a table; `include` says what of each comes along: Metadata or Object."""
+    """Return objects as a table; `include` is the part in each row: None, Metadata or Object."""
     columns = _columns(resource)
     return {
         "kind": "Table",
@@ -64,7 +64,7 @@ def _included(resource: Resource, stored: Stored, include: str) -> Json | None:
 
 
 def _printed(column: Json) -> Column:
-    """Return the column that a CRD defines (customresource/tableconvertor)."""
+    """Return a column of a CRD (customresource/tableconvertor)."""
     path, kind = column["jsonPath"], column["type"]
 
     def read(content: Json, now: datetime) -> Cell:

@@ -1,6 +1,6 @@
-"""The rules for names, labels and annotations that every object has to follow.
+"""The rules for names, labels and annotations of every object.
 
-apimachinery/pkg/util/validation and pkg/api/validation/objectmeta.go; the sentences are theirs.
+apimachinery/pkg/util/validation and pkg/api/validation/objectmeta.go, with the same messages.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MAX_SUBDOMAIN = 253
 _MAX_ANNOTATIONS = 256 * 1024
 
 Rule = Callable[[str], str]
-"""Returns what is wrong with a name, or nothing."""
+"""Returns the problem of a name; empty if valid."""
 
 
 def dns_label(name: str) -> str:
-    """Return what keeps a name from being a DNS-1123 label, or nothing."""
+    """Return the problem of a name as a DNS-1123 label; empty if valid."""
     if len(name) > _MAX_LABEL:
         return "must be no more than 63 characters"
     if re.fullmatch(_LABEL, name):
@@ -43,7 +43,7 @@ def dns_label(name: str) -> str:
 
 
 def dns_subdomain(name: str) -> str:
-    """Return what keeps a name from being a DNS-1123 subdomain, or nothing."""
+    """Return the problem of a name as a DNS-1123 subdomain; empty if valid."""
     if len(name) > _MAX_SUBDOMAIN:
         return "must be no more than 253 characters"
     if re.fullmatch(_SUBDOMAIN, name):
@@ -56,7 +56,7 @@ def dns_subdomain(name: str) -> str:
 
 
 def metadata_causes(metadata: Json, rule: Rule) -> Iterator[Cause]:
-    """Yield what is wrong with an object's metadata."""
+    """Yield the problems of an object's metadata."""
     name = metadata.get("name", "")
     if not name:
         yield required("metadata.name", "name or generateName is required")
@@ -86,7 +86,7 @@ def _annotation_causes(annotations: dict[str, str]) -> Iterator[Cause]:
 
 
 def qualified_name(key: str) -> str:
-    """Return what keeps a key from being a qualified name (`prefix/name`), or nothing."""
+    """Return the problem of a key as a qualified name (`prefix/name`); empty if valid."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not prefix or dns_subdomain(prefix)):
         return f"prefix part {dns_subdomain(prefix) or 'must be non-empty'}"
@@ -117,7 +117,7 @@ def _label_value(value: str) -> str:
 
 
 def immutable_metadata_causes(new: Json, old: Json) -> Iterator[Cause]:
-    """Yield which fields of the metadata an update may not change, but does."""
+    """Yield the immutable fields of the metadata that an update changes."""
     for name in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if new.get(name) != old.get(name):
             yield invalid_value(f"metadata.{name}", str(new.get(name)), "field is immutable")

@@ -1,4 +1,4 @@
-"""Watches: what is there, then what changes, with bookmarks.
+"""Watches: the present objects, then each change, with bookmarks.
 
 apiserver/pkg/storage/cacher and endpoints/handlers/watch.go.
 """
@@ -16,21 +16,21 @@ from reserver_demo.apiserver.store import Change, Store, Stored, version
 from reserver_demo.clock import Clock, wait_for
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""The annotation of the bookmark after the last of the objects that were there."""
+"""The annotation of the bookmark after the initial objects."""
 
 BOOKMARK_INTERVAL = 60.0
 """Seconds between bookmarks (`defaultBookmarkFrequency`)."""
 
 _LAST_BOOKMARK = 2.0
-"""Seconds before a watch ends that its last bookmark comes."""
+"""Seconds between the last bookmark of a watch and its end."""
 
 _DEFAULT_TIMEOUT = 1800
-"""Seconds that a watch lasts if the client does not say (`--min-request-timeout`)."""
+"""The default timeout of a watch, in seconds (`--min-request-timeout`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a watch: an object under ADDED, MODIFIED or DELETED, or something `other`."""
+    """An event of a watch: an object with ADDED, MODIFIED or DELETED, or another (`other`)."""
 
     kind: str
     stored: Stored | None = None
@@ -38,10 +38,10 @@ class Event:
 
 
 def see(change: Change, resource: Resource, options: ListOptions) -> Event | None:
-    """Return a change as seen through a selector; None if it cannot be seen.
+    """Return the event of a change for a selector; None if the selector hides it.
 
-    An object that begins to match is added; one that ceases to match, or goes, is deleted, in its
-    last matching state under the revision of the change (cacher/cache_watcher.go).
+    An object that begins to match is ADDED; one that ceases to match, or is deleted, is DELETED in
+    its last matching state at the revision of the change (cacher/cache_watcher.go).
     """
     before = change.before
     matched = before is not None and options.selector.matches(before.content, resource.fields)
@@ -53,7 +53,7 @@ def see(change: Change, resource: Resource, options: ListOptions) -> Event | Non
 
 
 class Watch:
-    """One client's watch of one resource; what goes wrong with it is an event, too."""
+    """A client's watch of one resource; its errors are events, too."""
 
     def __init__(
         self, store: Store, resource: Resource, options: ListOptions, clock: Clock
@@ -66,7 +66,7 @@ class Watch:
         self._cursor = options.revision or 0
 
     async def batches(self) -> AsyncIterator[list[Event]]:
-        """Yield events as they come, until the watch's time is over or the server stops."""
+        """Yield events until the timeout of the watch, or until the server stops."""
         started = self._clock.monotonic()
         deadline = started + (self._options.timeout or _DEFAULT_TIMEOUT)
         bookmark_at = self._next_bookmark(started, deadline)
@@ -108,7 +108,7 @@ class Watch:
 
     def _news(self) -> list[Event]:
         changes = self._collection.changes_after(self._cursor)
-        # Beyond the last change nothing happened to this resource, so that a quiet watch ages not.
+        # Up to the store's revision nothing else has changed, so a quiet watch does not expire.
         self._cursor = max(self._cursor, self._store.revision)
         seen = (see(change, self._resource, self._options) for change in changes)
         return [event for event in seen if event is not None]

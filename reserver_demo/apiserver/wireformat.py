@@ -1,4 +1,4 @@
-"""Objects, lists and watch events as JSON on the wire, put together from encoded objects."""
+"""Objects, lists and watch events as JSON, assembled from encoded objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def object_bytes(resource: Resource, stored: Stored) -> bytes:
 
 
 def list_bytes(resource: Resource, page: Page) -> bytes:
-    """Return a list; its items carry no kind and no apiVersion, as in the real server."""
+    """Return a list; its items have no kind and no apiVersion, as in the real server."""
     head = encode(
         {
             "kind": f"{resource.kind}List",
@@ -43,5 +43,5 @@ def list_metadata(page: Page) -> Json:
 
 
 def event_lines(events: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return watch events, one a line."""
+    """Return watch events, one per line."""
     return b"".join(b'{"type":"%s","object":%s}\n' % (kind.encode(), body) for kind, body in events)

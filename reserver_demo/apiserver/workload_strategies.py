@@ -1,4 +1,4 @@
-"""How Jobs, CronJobs, ReplicaSets and Deployments are written: pkg/registry/batch and apps."""
+"""The strategies of Jobs, CronJobs, ReplicaSets and Deployments: pkg/registry/batch and apps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _job_spec_defaults(spec: Json) -> None:
 def _job_defaults(job: Json) -> None:
     metadata, spec = job["metadata"], job["spec"]
     _job_spec_defaults(spec)
-    if "selector" in spec:  # It was created before.
+    if "selector" in spec:  # An update.
         return
     own = {CONTROLLER_UID: metadata["uid"]}
     spec["selector"] = {"matchLabels": own}
@@ -157,6 +157,6 @@ def _strategy(
 
 JOB = _strategy(_job_defaults, _check_job, "completions", "selector", "template")
 CRON_JOB = _strategy(_cron_job_defaults, _check_cron_job)
-"""Nobody follows the schedules: `kubectl create job --from=cronjob/NAME` runs one."""
+"""No controller runs the schedules: `kubectl create job --from=cronjob/NAME` runs a job."""
 REPLICA_SET = _strategy(_replicas_defaults, _check_selected, "selector")
 DEPLOYMENT = _strategy(_deployment_defaults, _check_selected, "selector")

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many pods may go at the moment (pkg/controller/disruption)."""
+"""PodDisruptionBudgets: the allowed disruptions (pkg/controller/disruption)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reserver_demo.controllers.percent import of_total
 def reconciled(
     budget: Json, pods: Sequence[Json], scales: Mapping[str, int], now: str
 ) -> Iterator[Change]:
-    """Yield the counts of a budget; `scales` are the pods that controllers want, by their UID."""
+    """Yield the status of a budget; `scales` are the desired replicas by UID of the controller."""
     namespace, selector = budget["metadata"]["namespace"], budget["spec"].get("selector")
     chosen = [
         pod

@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each template; the old one gives way (controller/deployment)."""
+"""Deployments: a ReplicaSet for each template, and rollouts (controller/deployment)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def reconciled(deployment: Json, owned: Sequence[Json], now: str) -> Iterator[Effect]:
-    """Yield what a Deployment lacks at a time; `owned` are its ReplicaSets."""
+    """Yield the due changes of a Deployment at a time; `owned` are its ReplicaSets."""
     current = next((each for each in owned if _is_current(deployment, each)), None)
     if current is None:
         yield _new_replica_set(deployment, owned)
         return
     others = [each for each in owned if each is not current]
     newest = max((_revision(each) for each in others), default=0)
-    if _revision(current) <= newest:  # It was rolled back to.
+    if _revision(current) <= newest:  # A rollback.
         annotations = current["metadata"].get("annotations", {}) | {_REVISION: str(newest + 1)}
         metadata = current["metadata"] | {"annotations": annotations}
         yield Change("replicasets", key_of(current), {"metadata": metadata})
@@ -56,7 +56,7 @@ def _hash(template: Json) -> str:
 
 
 def _new_replica_set(deployment: Json, owned: Sequence[Json]) -> Create:
-    """Return the ReplicaSet of the template, still without pods."""
+    """Return a new ReplicaSet for the template, with 0 replicas."""
     spec, metadata = copy.deepcopy(deployment["spec"]), deployment["metadata"]
     template = spec["template"]
     own = {_HASH: _hash(template)}
@@ -91,30 +91,30 @@ def _has_pods(replica_set: Json) -> bool:
 
 
 def _scaled(deployment: Json, current: Json, others: Sequence[Json]) -> Iterator[Change]:
-    """Yield the ReplicaSets with as many pods as the strategy allows now."""
+    """Yield the changes of replicas that the strategy allows at present."""
     spec = deployment["spec"]
-    wanted = spec["replicas"]
+    desired = spec["replicas"]
     if spec["strategy"]["type"] == "Recreate":
         if any(map(_has_pods, others)):
-            wanted = 0
-        yield from _scale(current, wanted)
+            desired = 0
+        yield from _scale(current, desired)
         for each in others:
             yield from _scale(each, 0)
         return
     surge, unavailable = _margins(spec)
     total = _replicas(current) + sum(map(_replicas, others))
-    more = min(wanted - _replicas(current), max(wanted + surge - total, 0))
-    yield from _scale(current, min(_replicas(current) + more, wanted))
+    more = min(desired - _replicas(current), max(desired + surge - total, 0))
+    yield from _scale(current, min(_replicas(current) + more, desired))
     not_yet = max(_replicas(current) - _available(current), 0)
-    spare = total - (wanted - unavailable) - not_yet
-    for each in sorted(others, key=_available):  # Those without ready pods give way first.
+    spare = total - (desired - unavailable) - not_yet
+    for each in sorted(others, key=_available):  # ReplicaSets without ready pods first.
         less = min(max(spare, 0), _replicas(each))
         spare -= less
         yield from _scale(each, _replicas(each) - less)
 
 
 def _margins(spec: Json) -> tuple[int, int]:
-    """Return how many pods there may be too many, and too few."""
+    """Return maxSurge and maxUnavailable as numbers of pods."""
     rolling: dict[str, Any] = spec["strategy"].get("rollingUpdate", {})
     surge = of_total(rolling.get("maxSurge", 0), spec["replicas"], up=True)
     unavailable = of_total(rolling.get("maxUnavailable", 0), spec["replicas"], up=False)

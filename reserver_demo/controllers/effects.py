@@ -1,4 +1,4 @@
-"""What a controller wants written."""
+"""The writes of controllers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Create(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """An object to delete, if it is still there."""
+    """An object to delete, if it still exists."""
 
     plural: str
     key: Key
@@ -40,12 +40,12 @@ def key_of(content: Json) -> Key:
     return Key(content["metadata"].get("namespace", ""), content["metadata"]["name"])
 
 
-def with_conditions(old: Json, wanted: Iterable[Json], now: str) -> list[Json]:
-    """Return conditions with the time since which each has its status; `old` is the old status."""
+def with_conditions(old: Json, conditions: Iterable[Json], now: str) -> list[Json]:
+    """Return conditions with their lastTransitionTime; `old` is the former status."""
     before = {each["type"]: each for each in old.get("conditions", ())}
-    said = []
-    for each in wanted:
+    timed = []
+    for each in conditions:
         was = before.get(each["type"], {})
         since = was.get("lastTransitionTime", now) if was.get("status") == each["status"] else now
-        said.append({"lastTransitionTime": since, **each})
-    return said
+        timed.append({"lastTransitionTime": since, **each})
+    return timed

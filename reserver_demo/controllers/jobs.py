@@ -1,4 +1,4 @@
-"""Jobs: pods until enough of them have succeeded, or too many failed (pkg/controller/job)."""
+"""Jobs: pods until enough have succeeded, or too many have failed (pkg/controller/job)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDINGS = ("Complete", "Failed")
 
 
 def reconciled(job: Json, pods: Sequence[Json], now: datetime) -> Iterator[Effect]:
-    """Yield what a Job lacks at a time; `pods` are its own."""
+    """Yield the due changes of a Job at a time; `pods` are its own."""
     if ended := _ended(job):
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         if ttl is not None and (now - parse_rfc3339(ended)).total_seconds() >= ttl:
@@ -36,13 +36,13 @@ def reconciled(job: Json, pods: Sequence[Json], now: datetime) -> Iterator[Effec
         return
     active = [pod for pod in pods if is_active(pod)]
     conditions = _conditions(job, pods, active)
-    wanted = 0 if conditions else _wanted(job, pods, len(active))
-    for pod in active[wanted:]:
+    desired = 0 if conditions else _desired(job, pods, len(active))
+    for pod in active[desired:]:
         yield Delete("pods", key_of(pod))
     free = _free_indexes(job, pods)
-    for _ in range(wanted - len(active)):
+    for _ in range(desired - len(active)):
         yield _new_pod(job, next(free, None))
-    status = _status(job, pods, active[:wanted], rfc3339(now))
+    status = _status(job, pods, active[:desired], rfc3339(now))
     if conditions:
         status["conditions"] = with_conditions(job["status"], conditions, rfc3339(now))
         if conditions[-1]["type"] == "Complete":
@@ -55,24 +55,24 @@ def _count(pods: Sequence[Json], phase: str) -> int:
 
 
 def _ended(job: Json) -> str:
-    """Return when a Job ended; empty while it has not."""
+    """Return the end of a Job, RFC 3339; empty while it runs."""
     for each in job["status"].get("conditions", ()):
         if each["type"] in _ENDINGS and each["status"] == "True":
             return str(each["lastTransitionTime"])
     return ""
 
 
-def _wanted(job: Json, pods: Sequence[Json], active: int) -> int:
+def _desired(job: Json, pods: Sequence[Json], active: int) -> int:
     spec, succeeded = job["spec"], _count(pods, "Succeeded")
     if spec["suspend"]:
         return 0
-    if "completions" not in spec:  # A queue of work: who succeeds has found it empty.
+    if "completions" not in spec:  # A work queue: a pod succeeds when the queue is empty.
         return active if succeeded else int(spec["parallelism"])
     return int(max(min(spec["parallelism"], spec["completions"] - succeeded), 0))
 
 
 def _conditions(job: Json, pods: Sequence[Json], active: Sequence[Json]) -> list[Json]:
-    """Return the conditions of a Job that ends now; none while it goes on."""
+    """Return the conditions of a Job that ends now; empty while it runs."""
     spec, succeeded = job["spec"], _count(pods, "Succeeded")
     if _count(pods, "Failed") > spec["backoffLimit"]:
         why, text = "BackoffLimitExceeded", "Job has reached the specified backoff limit"
@@ -92,7 +92,7 @@ def _is_done(spec: Json, succeeded: int, active: Sequence[Json]) -> bool:
 
 
 def _free_indexes(job: Json, pods: Sequence[Json]) -> Iterator[int]:
-    """Yield the indexes that no pod has that runs or has succeeded; none unless it is Indexed."""
+    """Yield the indexes without a running or succeeded pod; none unless the Job is Indexed."""
     if job["spec"]["completionMode"] != "Indexed":
         return
     taken = {

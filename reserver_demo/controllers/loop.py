@@ -1,4 +1,4 @@
-"""Has all controllers look at the store whenever it has changed."""
+"""Runs all controllers after each change of the store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWNERS = ("deployments", "replicasets", "jobs")
 _OWNED = ("replicasets", "pods")
 _MOST_ROUNDS = 20
 _LOOK_AGAIN_S = 1.0
-"""How often Jobs are looked at that are to go some time after their end."""
+"""Most seconds between two passes, for Jobs with ttlSecondsAfterFinished."""
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ class Controllers:
         self._seen = registry.store.revision
 
     async def run(self) -> None:
-        """Look after the workloads until cancelled."""
+        """Run the controllers until cancelled."""
         store = self._registry.store
         while True:
             store.written.clear()
@@ -43,18 +43,18 @@ class Controllers:
             await wait_for(store.written, self._registry.clock, _LOOK_AGAIN_S)
 
     def settle(self) -> None:
-        """Do what all controllers want, until none wants anything."""
+        """Run all controllers until they change nothing more."""
         store = self._registry.store
         for _ in range(_MOST_ROUNDS):
             before = store.revision
             self._collect_garbage()
-            for effect in self._wanted():
+            for effect in self._effects():
                 self._carry_out(effect)
             if store.revision == before:
                 return
 
-    def _wanted(self) -> Iterator[Effect]:
-        """Yield what the controllers want; each sees what those before it have had done."""
+    def _effects(self) -> Iterator[Effect]:
+        """Yield the writes of all controllers; each controller sees the writes before its own."""
         clock = self._registry.clock
         now = rfc3339(clock.now())
         for deployment in self._all("deployments"):
@@ -82,7 +82,7 @@ class Controllers:
         return [each for each in self._all(plural) if controller_uid(each) == uid]
 
     def _collect_garbage(self) -> None:
-        """Delete what belonged to owners that have been deleted since the last look."""
+        """Delete the dependents of owners deleted since the last pass."""
         store = self._registry.store
         gone = {uid for plural in _OWNERS for uid in self._deleted(plural)}
         self._seen = store.revision
@@ -94,14 +94,14 @@ class Controllers:
                     self._carry_out(Delete(plural, stored.key))
 
     def _deleted(self, plural: str) -> Iterator[str]:
-        """Yield the UIDs of what was deleted; nothing if the history is too short for that."""
+        """Yield the UIDs of deleted objects; none if the history is too short."""
         with suppress(StatusError):
             for change in self._registry.store.collection(plural).changes_after(self._seen):
                 if change.deleted:
                     yield change.after.content["metadata"]["uid"]
 
     def _carry_out(self, effect: Effect) -> None:
-        """Write; what the API server refuses is tried again when something changes."""
+        """Write an effect; a refused write is repeated after the next change."""
         resource = self._resources[effect.plural]
         try:
             match effect:

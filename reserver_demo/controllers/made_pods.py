@@ -1,4 +1,4 @@
-"""The pods that a controller makes from its template."""
+"""The pods that controllers create from templates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 def owner_reference(kind: str, api_version: str, owner: Json) -> Json:
-    """Return the reference by which an object names its controller."""
+    """Return the owner reference to a controller."""
     return {
         "apiVersion": api_version,
         "kind": kind,
@@ -23,7 +23,7 @@ def owner_reference(kind: str, api_version: str, owner: Json) -> Json:
 
 
 def controller_uid(content: Json) -> str:
-    """Return the UID of an object's controller; empty if it has none."""
+    """Return the UID of an object's controller; empty without one."""
     for each in content["metadata"].get("ownerReferences", ()):
         if each.get("controller"):
             return str(each["uid"])
@@ -48,7 +48,7 @@ def is_terminating(pod: Json) -> bool:
 
 
 def is_active(pod: Json) -> bool:
-    """Return whether a pod counts: it has not finished, and stays."""
+    """Return whether a pod is active: neither finished nor terminating."""
     return pod["status"].get("phase") not in _FINISHED and not is_terminating(pod)
 
 

@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as they want (pkg/controller/replicaset)."""
+"""ReplicaSets: the desired number of pods (pkg/controller/replicaset)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reserver_demo.controllers.made_pods import (
 
 
 def reconciled(replica_set: Json, pods: Sequence[Json]) -> Iterator[Effect]:
-    """Yield what a ReplicaSet lacks; `pods` are its own."""
+    """Yield the due changes of a ReplicaSet; `pods` are its own."""
     active = [pod for pod in pods if is_active(pod)]
     missing = replica_set["spec"]["replicas"] - len(active)
     reference = owner_reference("ReplicaSet", "apps/v1", replica_set)
@@ -30,7 +30,7 @@ def reconciled(replica_set: Json, pods: Sequence[Json]) -> Iterator[Effect]:
 
 
 def _worth(pod: Json) -> tuple[bool, bool, int]:
-    """Return what is compared to find the pod to delete: without a node, not ready, the newest."""
+    """Return the sort key of pods to delete: first unbound, then unready, then newest ones."""
     return (
         bool(pod["spec"].get("nodeName")),
         is_ready(pod),

@@ -1,5 +1,5 @@
-"""A small scheduler that an extender takes for kube-scheduler.
+"""A small scheduler that looks like kube-scheduler to an extender.
 
-It filters, calls its extender and words refusals as kube-scheduler does. It does not sample nodes,
-preempt, or back off longer each time: the tests of those run on the real one.
+It filters, calls its extender and words refusals as kube-scheduler does. It has no sampling of
+nodes, no preemption and no growing back-off: tests of those run on the real kube-scheduler.
 """

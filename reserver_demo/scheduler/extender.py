@@ -1,4 +1,4 @@
-"""Calls of an HTTP extender, as kube-scheduler makes them (pkg/scheduler/extender.go)."""
+"""Calls of an HTTP extender, as in kube-scheduler (pkg/scheduler/extender.go)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _TIMEOUT = aiohttp.ClientTimeout(total=5.0)
 
 
 class AttemptFailedError(Exception):
-    """The attempt to place a pod broke down; nothing is known of the nodes."""
+    """The attempt to schedule a pod failed, without a result for the nodes."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="pascal"):
-    """What kube-scheduler reads of the answers to Filter and Bind."""
+    """The fields of the answers to Filter and Bind that kube-scheduler reads."""
 
     node_names: list[str] | None = None
     failed_nodes: dict[str, str] | None = None
@@ -33,7 +33,7 @@ class Extender:
         self._url = url.rstrip("/")
 
     async def filter(self, view: PodView, names: list[str]) -> Answer:
-        """Ask which of the nodes can take the pod."""
+        """Return the extender's answer about nodes for a pod."""
         return await self._send("filter", Pod=view.content, Nodes=None, NodeNames=names)
 
     async def bind(self, view: PodView, node: str) -> None:
@@ -46,7 +46,7 @@ class Extender:
         """Call a verb.
 
         Raises:
-            AttemptFailedError: the extender says so, or does not answer as it should.
+            AttemptFailedError: the answer is an error, malformed or absent.
         """
         url = f"{self._url}/{verb}"
         try:

@@ -1,4 +1,4 @@
-"""The scheduler: one pod after the other gets a node; bindings run beside it."""
+"""The scheduler: chooses a node for one pod at a time; bindings run concurrently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reserver_demo.scheduler.view import ClusterView, PodView, fit_message, pars
 NAME = "default-scheduler"
 
 RETRY_S = 1.0
-"""Seconds until a pod is tried again whose attempt or binding broke down."""
+"""Seconds until a failed attempt or binding is repeated."""
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ class Scheduler:
         self._extender = Extender(session, extender_url)
         self._cluster = ClusterView()
         self._pending: dict[str, PodView] = {}
-        """By UID: the pods that want a node, in the order in which they came."""
+        """The pods without a node by UID, in the order of their arrival."""
         self._due: set[str] = set()
         self._woken = asyncio.Event()
 
@@ -69,7 +69,7 @@ class Scheduler:
                     await self._attempt(view, tasks)
 
     def _next(self) -> PodView | None:
-        """Take out the pod to try: the highest priority first, then who came first."""
+        """Remove and return the next pod: by priority, then by arrival; None without one."""
         due = [view for uid, view in self._pending.items() if uid in self._due]
         if not due:
             self._woken.clear()
@@ -128,7 +128,7 @@ class Scheduler:
         self._wake({view.pod.uid})
 
     def _wake(self, uids: Iterable[str]) -> None:
-        """Try pods again that wait; those that are being bound are not."""
+        """Queue pending pods for another attempt, except pods that are being bound."""
         self._due.update(self._pending.keys() & set(uids) - self._cluster.pods.keys())
         self._woken.set()
 
@@ -164,18 +164,18 @@ class Scheduler:
             self._cluster.pods.pop(pod.uid, None)
 
     async def _refuse(self, view: PodView, reason: str, message: str) -> None:
-        """Say why a pod has no node, in its status and by an event, unless its status says it.
+        """Report in status and event why a pod has no node, unless the status has the reason.
 
-        A nomination is cleared, as preemption without candidates does (`handleSchedulingFailure`).
+        Clears a nomination, as preemption without candidates does (`handleSchedulingFailure`).
         """
         latest = self._pending.get(view.pod.uid)
         if latest is None:
             return
-        told = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-        is_new = not told.items() <= latest.condition("PodScheduled").items()
+        refusal = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+        is_new = not refusal.items() <= latest.condition("PodScheduled").items()
         status: Json = {}
         if is_new:
-            status["conditions"] = [{**told, "lastTransitionTime": rfc3339(self._clock.now())}]
+            status["conditions"] = [{**refusal, "lastTransitionTime": rfc3339(self._clock.now())}]
         if latest.pod.nominated_node:
             status["nominatedNodeName"] = None
         if status:
@@ -198,7 +198,7 @@ class Scheduler:
         await self._write("POST", f"/api/v1/namespaces/{namespace}/events", event)
 
     async def _write(self, method: str, path: str, body: Json, media: str = JSON) -> None:
-        """Write what nothing depends on: a failure is only logged, as in kube-scheduler."""
+        """Write a status or an event; a failure is only logged, as in kube-scheduler."""
         try:
             await self._client.send(method, path, body, media=media)
         except ApiError as error:

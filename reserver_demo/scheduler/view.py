@@ -1,4 +1,4 @@
-"""What the scheduler knows of pods and nodes, and kube-scheduler's own filters on it."""
+"""The scheduler's cache of pods and nodes, with kube-scheduler's own filters."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _NOT_SENT = frozenset({"kind", "apiVersion"})
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod: its value for decisions, and its JSON as extenders get it."""
+    """A pod: its value for decisions, and its JSON for extenders."""
 
     pod: Pod
     content: Json
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """The path of the pod in the API."""
         return f"/api/v1/namespaces/{self.pod.name.namespace}/pods/{self.pod.name.name}"
 
     @property
     def what_counts(self) -> object:
-        """What makes another attempt worthwhile when it changes: all but the conditions."""
+        """The part whose change justifies another attempt: everything but the conditions."""
         metadata = self.content["metadata"]
         written = (metadata.get("labels"), metadata.get("annotations"), self.content["spec"])
         return written, self.pod.nominated_node, self.pod.finished
 
     def waits_for(self, scheduler: str) -> bool:
-        """Return whether it wants a node from the scheduler of this name."""
+        """Return whether the pod waits for a node from a scheduler."""
         spec = self.content["spec"]
         is_wanted = not (self.pod.node or self.pod.terminating or spec.get("schedulingGates"))
         return is_wanted and spec.get("schedulerName") == scheduler
@@ -58,20 +58,21 @@ def parse_pod(raw: bytes) -> PodView:
 
 
 class ClusterView:
-    """The nodes, and the pods that are on them or will be.
+    """The nodes, and their bound and assumed pods.
 
-    A pod is assumed on its node from the decision until its binding fails.
+    A pod is assumed on its node from the decision on, unless its binding fails.
     """
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, tuple[str, Pod]] = {}
-        """By UID: the pods that have a node, and its name."""
+        """The node and the value of each bound or assumed pod, by UID."""
 
     def why_not(self, view: PodView, node: Node) -> tuple[str, ...]:
-        """Return the reasons of the first filter that keeps a pod from a node.
+        """Return the reasons of the first filter that refuses a node; empty if all pass.
 
-        In the order of the default profile: NodeUnschedulable, NodeAffinity, NodeResourcesFit.
+        The filters are in the order of the default profile: NodeUnschedulable, NodeAffinity,
+        NodeResourcesFit.
         """
         selector: Mapping[str, str] = view.content["spec"].get("nodeSelector", {})
         if node.unschedulable:
@@ -100,8 +101,8 @@ def fit_message(nodes: int, reasons: Mapping[str, tuple[str, ...]]) -> str:
     For example: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`
 
     Args:
-        nodes: how many there are.
-        reasons: by node.
+        nodes: the number of nodes.
+        reasons: the reasons by node.
     """
     counts = Counter(reason for of_node in reasons.values() for reason in of_node)
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
