@@ -1,1 +1,1 @@
-"""Measures what reserver costs, each number beside its floor; `make bench` prints the tables."""
+"""Benchmarks of Reserver, each number next to its floor; `make bench` prints the tables."""

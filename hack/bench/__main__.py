@@ -1,8 +1,8 @@
-"""`python -m hack.bench` measures everything and prints Markdown; `--quick` is a smoke test.
+"""`python -m hack.bench` runs all benchmarks and prints Markdown; `--quick` is a smoke test.
 
-`--write` writes it into docs/performance-reference.md as well.
+`--write` also writes it to docs/performance-reference.md.
 
-The exit status is 1 if something takes longer than is promised.
+The exit status is 1 if a benchmark exceeds its promised time.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _PACKAGES = ("httptools", "aiohttp", "uvloop", "msgspec", "numpy")
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmarks and print the tables."""
     parser = argparse.ArgumentParser(prog="python -m hack.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small, to see that it works")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} as well")

@@ -1,4 +1,4 @@
-"""Filter calls over HTTP, from a client in another process, beside the floor."""
+"""Filter calls over HTTP, from a client in another process, next to the floor."""
 
 import os
 import statistics
@@ -32,19 +32,19 @@ from reserver.scheduling.filter import ANSWER_LIMIT
 
 _FLOOR, _BARE, _GO, _BUSY = "floor", "bare", "go", "busy"
 _USUAL_SAMPLE = 500
-"""What kube-scheduler sends of 5,000 nodes unless it is told otherwise."""
+"""Names that kube-scheduler sends of 5,000 nodes with its default sampling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A kind of pod, and the names that it comes with.
+    """A kind of pod, and the names of its call.
 
     Attributes:
-        title: what the table calls it.
-        pod: its JSON.
+        title: its name in the table.
+        pod: the pod as JSON.
         names: the nodes in the call.
-        passed: how many nodes the answer has to have, or it is not that kind of pod.
-        least: how many reservations it takes to make it that kind of pod.
+        passed: number of nodes in a correct answer for this kind of pod.
+        least: fewest reservations for this kind of pod.
     """
 
     title: str
@@ -55,14 +55,14 @@ class _Case:
 
 
 class UnexpectedAnswerError(Exception):
-    """What happens is not what was to be measured."""
+    """An answer is not the one to be measured."""
 
 
 class _Servers:
-    """Clients of running servers: reserver with more and more reservations, and the floor.
+    """Clients of running servers: Reserver with growing numbers of reservations, and the floor.
 
-    Client and servers share one processor, as only one of them has something to do at any time. On
-    several the kernel would move them together and apart as it likes, at half a call's cost.
+    Client and servers share one processor, as only one of them is busy at any time. On several
+    processors the kernel would move them together and apart, at half a call's cost.
     """
 
     def __init__(self, scale: Scale, stack: ExitStack) -> None:
@@ -89,7 +89,7 @@ class _Servers:
         self._go = _go_extender(stack)  # It inherits the processor.
 
     def alternatives(self, case: _Case, counts: tuple[int, ...]) -> dict[str, Callable[[], object]]:
-        """Return the call to each server, after seeing that it answers what it should."""
+        """Return the call to each server, after a check of its answer."""
         ready = filter_request("/filter", case.pod, case.names)
         calls: dict[str, Callable[[], object]] = {}
         size = 0
@@ -107,13 +107,13 @@ class _Servers:
         return calls | ({_GO: partial(self._go.call, ready)} if self._go else {})
 
     def changes(self) -> dict[str, Callable[[], object]]:
-        """Return what changes nodes of each Reserver."""
+        """Return, for each Reserver, a call that changes a node."""
         ready = ready_get(CHANGE)
         return {str(count): partial(at.call, ready) for count, at in self._clients.items()}
 
 
 def _go_extender(stack: ExitStack) -> Client | None:
-    """Return a client of an extender as people write it in Go; None where it cannot be built."""
+    """Return a client of a typical extender in Go; None if it cannot be built."""
     try:
         PLAIN_EXTENDER.build()
     except BuildError:
@@ -129,7 +129,7 @@ def _go_extender(stack: ExitStack) -> Client | None:
 
 
 def measure(scale: Scale) -> Iterator[str]:
-    """Yield the tables of Filter calls: by names, by what is special, and by reservations."""
+    """Yield the tables of Filter calls: by names, by special cases, and by reservations."""
     progress("building clusters")
     with ExitStack() as stack:
         servers = _Servers(scale, stack)
@@ -170,13 +170,13 @@ def _compared(own: Timings, taken: Mapping[str, Timings]) -> Iterator[str]:
 
 
 def _tail(taken: Timings) -> str:
-    """Return p99 by p50, for each turn, as the median over the turns."""
+    """Return the ratio of p99 to p50, as the median over the turns."""
     pairs = zip(taken.each_round(P99), taken.each_round(P50), strict=True)
     return times(statistics.median(p99 / p50 for p99, p50 in pairs))
 
 
 def _special(scale: Scale, servers: _Servers) -> str:
-    """Return what is special about a call or its time, with as many names as usual."""
+    """Return the table of special calls and moments, with the usual number of names."""
     names = node_names(scale.nodes, order=SAMPLED)[:_USUAL_SAMPLE]
     usual, large = new_pod("web-1"), new_pod("web-1")
     large["metadata"]["annotations"] = {"example.com/notes": "n" * 60_000}

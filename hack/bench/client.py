@@ -1,4 +1,4 @@
-"""A client that costs next to nothing: one kept connection, requests that are ready to send."""
+"""A client with next to no cost of its own: one kept connection, prepared requests."""
 
 import socket
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _TIMEOUT_S = 30.0
 
 
 def request(path: str, document: Mapping[str, Any]) -> bytes:
-    """Return a POST as Go's HTTP client, and so kube-scheduler, writes it."""
+    """Return a POST in the form of Go's HTTP client, and so of kube-scheduler."""
     body = encode(document)
     lines = (
         f"POST {path} HTTP/1.1",
@@ -28,7 +28,7 @@ def request(path: str, document: Mapping[str, Any]) -> bytes:
 
 
 def filter_request(path: str, pod: Mapping[str, Any], names: list[str]) -> bytes:
-    """Return a Filter call as kube-scheduler sends it when nodeCacheCapable is true."""
+    """Return a Filter call of a kube-scheduler with nodeCacheCapable."""
     return request(path, {"Pod": pod, "Nodes": None, "NodeNames": names})
 
 
@@ -38,7 +38,7 @@ def ready_get(path: str) -> bytes:
 
 
 class BadAnswerError(Exception):
-    """The server answered with something else than 200 and a body."""
+    """The answer's status is not 200, or it has no body."""
 
 
 class Client:
@@ -63,7 +63,7 @@ class Client:
         self._socket.close()
 
     def call(self, ready: bytes) -> bytes:
-        """Send a request and return the body of its answer, which may be in chunks as they came.
+        """Send a request and return the body of its answer, including the framing of chunks.
 
         Raises:
             BadAnswerError: the status is not 200.
@@ -89,7 +89,7 @@ class Client:
 
 
 def _body_length(header: bytes) -> int | None:
-    """Return how long a body is; None if it comes in chunks."""
+    """Return the length of a body; None if it comes in chunks."""
     lines = header.decode("latin-1").lower().split("\r\n")
     if " 200 " not in lines[0]:
         raise BadAnswerError(lines[0])

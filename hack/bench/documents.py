@@ -1,4 +1,4 @@
-"""Nodes and pods as Kubernetes sends them, as far as the cost of reading them goes."""
+"""Nodes and pods as Kubernetes sends them, with realistic sizes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,20 +7,20 @@ import msgspec
 
 NAMESPACE = "shop"
 REQUESTS = {"cpu": "900m", "memory": "4Gi"}
-"""What a pod's first container asks for unless it is said otherwise; its second one takes 100m."""
+"""Default request of a pod's first container; its second container requests 100m."""
 
 _PROXY_REQUESTS = {"cpu": "100m"}
 _NODES_PER_SUBNET = 250
 
 
 def node_name(index: int) -> str:
-    """Return a node's name, as long as those of the large clouds are."""
+    """Return a node's name, as long as node names of the large clouds."""
     third, fourth = divmod(index, _NODES_PER_SUBNET)
     return f"ip-10-20-{third}-{fourth}.eu-central-1.compute.internal"
 
 
 def node_document(index: int) -> dict[str, Any]:
-    """Return a Node as the API server sends it, as far as sizes matter."""
+    """Return a Node as the API server sends it, with a realistic size."""
     name = node_name(index)
     capacity = {
         "cpu": "32",
@@ -151,19 +151,19 @@ def _container_status(name: str, requests: Mapping[str, str], moment: str) -> di
         "restartCount": 0,
         "state": {"running": {"startedAt": moment}},
         "containerID": f"containerd://{digest}",
-        "allocatedResources": requests,  # The kubelet says both since in-place resize is there.
+        "allocatedResources": requests,  # The kubelet reports both since in-place resize.
         "resources": {"requests": requests},
     }
 
 
 def running_pod(index: int, nodes: int) -> dict[str, Any]:
-    """Return one of the pods that run already, spread evenly over so many nodes."""
+    """Return a running pod; the pods are spread evenly over `nodes` nodes."""
     uid = f"11111111-0000-4000-8000-{index:012d}"
     return pod_document(f"web-5d8f7c9b9d-{index:07d}", uid=uid, node=node_name(index % nodes))
 
 
 def running_pods(count: int, nodes: int) -> Iterator[bytes]:
-    """Yield that many of them as JSON, faster than one document after another is encoded."""
+    """Yield `count` running pods as JSON, faster than by encoding each document."""
     like = encode(running_pod(0, nodes))
     old = ("-" + "0" * 7, "-" + "0" * 12, node_name(0))
     in_name, in_uid, node = (text.encode() for text in old)
@@ -176,7 +176,7 @@ def running_pods(count: int, nodes: int) -> Iterator[bytes]:
 
 
 def new_pod(name: str, requests: Mapping[str, str] = REQUESTS) -> dict[str, Any]:
-    """Return a pod that is to be placed, as kube-scheduler sends it."""
+    """Return a pending pod, as kube-scheduler sends it."""
     return pod_document(name, uid=f"22222222-0000-4000-8000-{name:0>12}", requests=requests)
 
 

@@ -46,7 +46,7 @@ def measure(scale: Scale) -> Iterator[str]:
 
 
 async def _read_and_edit(entries: int, nodes: int) -> list[float]:
-    """Return the seconds that the first reading took, and those that each edit took."""
+    """Return the seconds of the first read, then those of each edit."""
     whole = _configmap(entries, nodes, _CPUS)
     edits = [
         encode({"type": "MODIFIED", "object": msgspec.Raw(_configmap(entries, nodes, cpus))})
@@ -59,7 +59,7 @@ async def _read_and_edit(entries: int, nodes: int) -> list[float]:
 
 
 def _configmap(entries: int, nodes: int, cpus: int) -> bytes:
-    """Return a ConfigMap; its middle entry holds so many CPUs."""
+    """Return a ConfigMap whose middle entry holds `cpus` CPUs."""
     data = {}
     for index in range(entries):
         spec = {

@@ -1,4 +1,4 @@
-"""Emptying nodes: how many, with how many moves, how fast; `make optimum` says what is best."""
+"""Emptying nodes: their number, moves and time; `make optimum` computes the optimum."""
 
 import random
 import time
@@ -37,8 +37,8 @@ def _row(nodes: int, seed: int) -> tuple[str, ...]:
 
 
 def _cluster(nodes: int, seed: int) -> PlanningSnapshot:
-    """Return a cluster whose nodes are about as full as `_FULL` has it, each by chance."""
-    drawn = random.Random(seed)  # noqa: S311 - the same cluster each time
+    """Return a cluster of nodes with random fullness around a value of `_FULL`."""
+    drawn = random.Random(seed)  # noqa: S311 - the same cluster for each seed
     shapes = drawn.choice(((drawn.choice(_SHAPES),), _SHAPES))
     listed: dict[str, ListedNode] = {}
     pods: list[ListedPod] = []
@@ -56,7 +56,7 @@ def _cluster(nodes: int, seed: int) -> PlanningSnapshot:
 def _pods(
     node: str, cpu: int, memory: int, whole: int, drawn: random.Random
 ) -> Iterator[ListedPod]:
-    """Yield pods until a node is as full as it is to be."""
+    """Yield random pods until a node has its share of requests."""
     misses = 0
     while misses < len(_SHARES):
         share = drawn.choice(_SHARES)

@@ -1,4 +1,4 @@
-"""Where a pod fits of all nodes, by kind of constraint, in process."""
+"""The nodes on which a pod fits, by kind of constraint, in process."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -54,7 +54,7 @@ def measure(scale: Scale) -> Iterator[str]:
 def _snapshot(nodes: int, pods: int) -> Snapshot:
     """Return nodes in three zones, one in ten tainted, and workloads spread over them.
 
-    Of three workloads one wants no two of its pods on a node, one takes a port of the node.
+    A third of the workloads have anti-affinity by node, a third use a host port.
     """
     snapshot = Snapshot()
     for index in range(nodes):
@@ -104,7 +104,7 @@ def _template(workload: int) -> Pod:
 
 
 def _kinds() -> dict[str, Mapping[str, Any]]:
-    """Return what pods demand, as a user writes it; their own labels are those of a workload."""
+    """Return the constraints of pods, in the form of a spec; their own labels are a workload's."""
     own = {"labelSelector": {"matchLabels": {"app": "w3"}}}
     terms = [
         {"matchExpressions": [_expression(_ZONE, "In", "zone-1", "zone-2")]},

@@ -1,4 +1,4 @@
-"""The page of `reserver ui` in Chromium, and what Reserver spends on it."""
+"""The page of `reserver ui` in Chromium, and its cost for Reserver."""
 
 import asyncio
 import json
@@ -25,22 +25,22 @@ from reserver_demo.cluster import EmbeddedCluster
 
 _NAMESPACE = "reserver-system"
 _RECURS = 10
-"""One reservation of so many recurs."""
+"""One in this many reservations recurs."""
 
 _DEMO = (18, 36)
 _HOLDS = 4
 """Reservations on each node of the large cluster."""
 
 _ENTRIES = 4_000
-"""Of one ConfigMap."""
+"""Entries of one ConfigMap."""
 
 _CHANGES, _EVERY_S = 100, 0.1
 _OPENED, _SETTLED_MS = 5, 2_000
 _PATIENCE_S = 120.0
-"""Where others use the cores, a Reserver that has just started answers late."""
+"""Longest wait for an answer: on busy cores a new Reserver answers late."""
 
 _QUIET, _LOOK_S = 0.2, 2.0
-"""A Reserver that takes less of a core has nothing left of its start."""
+"""Share of a core below which a Reserver has finished its start, and seconds of the sample."""
 
 _SCROLL = """async () => {
   const box = document.querySelector('.rows');
@@ -74,8 +74,8 @@ _ROWS: Mapping[str, tuple[Callable[[float], str], tuple[float, ...]]] = {
     "Reserver, of a core": (_share, (0.05,)),
     "`reserver ui`, of a core": (_share, ()),
 }
-"""How each figure is shown, and its bounds: of the small cluster, and of the large one; those of
-time on an idle core."""
+"""Format and bounds of each figure, for the small and for the large cluster; bounds of time apply
+to an idle core."""
 
 
 def measure(scale: Scale) -> Iterator[str]:
@@ -104,7 +104,7 @@ def measure(scale: Scale) -> Iterator[str]:
 
 
 async def _measured(nodes: int, reservations: int) -> tuple[float, ...]:
-    """Return the figures, in the order of their rows; Reserver's beyond the changes themselves."""
+    """Return the figures, in the order of their rows; Reserver's exclude the cost of changes."""
     progress(f"the page, with {nodes:,} nodes and {reservations:,} reservations")
     with TemporaryDirectory(prefix="reserver-page-") as name:
         folder = Path(name)
@@ -161,7 +161,7 @@ def _entry(number: int, nodes: int) -> dict[str, Any]:
 
 
 async def _spent(client: Client, *pids: int) -> list[float]:
-    """Return which share of a core each process takes while one reservation changes."""
+    """Return the share of a core that each process takes while one reservation changes."""
     while await _share_of(pids[0]) > _QUIET:
         pass
     changed = await anext(each async for each in client.list() if each.spec.schedule is None)
@@ -181,8 +181,8 @@ async def _share_of(pid: int) -> float:
 
 @asynccontextmanager
 async def _browsing(address: str) -> AsyncIterator[tuple[Any, tuple[float, ...]]]:
-    """Open the page and scroll through it; yield it, and what that took."""
-    from playwright.async_api import async_playwright  # noqa: PLC0415 - not all have it
+    """Open the page and scroll through it; yield it, with the times of both."""
+    from playwright.async_api import async_playwright  # noqa: PLC0415 - an optional package
 
     arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--enable-precise-memory-info"]
     async with async_playwright() as playwright:

@@ -1,4 +1,4 @@
-"""Placing reservations that name no node: one decision, and what a node means for many who wait."""
+"""Placing reservations without a node: one decision, and a new node for many that wait."""
 
 import asyncio
 import gc
@@ -96,7 +96,7 @@ def _reservation(
 
 @dataclass
 class _Turns:
-    """How long the event loop was kept at most, in seconds."""
+    """Longest block of the event loop, in seconds."""
 
     longest: float = 0.0
 
@@ -108,7 +108,7 @@ class _Turns:
 
 
 def _wait(scale: Scale, *, alike: bool, count: int) -> tuple[str, ...]:
-    """Return what it takes to place those who fit on a node that comes."""
+    """Return the cost of placing the waiting reservations that fit on a new node."""
     progress(f"placing: {count} who wait")
     placer = Placer(lambda: NOW)
     built = State(placer)
@@ -137,7 +137,7 @@ def _wait(scale: Scale, *, alike: bool, count: int) -> tuple[str, ...]:
 
 
 def _fill(built: State, scale: Scale) -> None:
-    """Let a state show the nodes alone: pods do not matter to those who wait."""
+    """Add the nodes without pods, which do not matter to waiting reservations."""
     for index in range(scale.nodes):
         built.node_seen(decode(NodeObject, encode(node_document(index))).value())
     built.is_complete = True

@@ -1,6 +1,6 @@
 """A plan by nine strategies with nodeFit, from a dump of a large cluster.
 
-`python -m hack.bench.rebalancing NODES PODS FILE` writes such a dump, one object a line.
+`python -m hack.bench.rebalancing NODES PODS FILE` writes such a dump, one object on each line.
 """
 
 import gc
@@ -40,7 +40,7 @@ from reserver.rebalance.round_input import RoundInput
 
 NOW = 1.9e9
 MOST_CPU_S = 10.0
-"""Seconds of an idle core that reading a dump and deciding on it, by default, may take."""
+"""Seconds of an idle core for reading a dump and deciding on it by default."""
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ POLICY = DeschedulerPolicy(
 
 
 def dump(nodes: int, pods: int) -> Iterator[bytes]:
-    """Yield the objects of a cluster with something for each strategy, each as a line of JSON."""
+    """Yield the objects of a cluster with work for each strategy, each as a line of JSON."""
     chance = random.Random(nodes)  # noqa: S311 - not a secret
     for index in range(nodes):
         yield encode(_node(index, chance))
@@ -96,14 +96,14 @@ def _node(index: int, chance: random.Random) -> dict[str, Any]:
     document = node_document(index)
     labels = {_ZONE: f"zone-{index % 3}", _HOST: node_name(index), "pool": f"pool-{index % 4}"}
     document["metadata"]["labels"] |= labels
-    if chance.random() < 0.02:  # noqa: PLR2004 - how likely it is
+    if chance.random() < 0.02:  # noqa: PLR2004 - a probability
         document["spec"]["taints"] = [{"key": "maintenance", "effect": "NoSchedule"}]
     document["spec"]["unschedulable"] = chance.random() < 0.01  # noqa: PLR2004 - as above
     return {"kind": "Node", **document}
 
 
 def _owner(number: int, chance: random.Random) -> dict[str, Any]:
-    """Return what the pods of one ReplicaSet have in common."""
+    """Return the values that the pods of one ReplicaSet share."""
     labels = {"app": f"app-{number}", "pod-template-hash": f"{number:010x}"}
     selector = {"matchLabels": {"app": labels["app"]}}
     spec: dict[str, Any] = {"affinity": {}}
@@ -120,13 +120,17 @@ def _owner(number: int, chance: random.Random) -> dict[str, Any]:
         }
     if chance.random() < 0.2:  # noqa: PLR2004 - as above
         pools = [f"pool-{chance.randrange(4)}" for _ in range(2)]
-        wanted = {"matchExpressions": [{"key": "pool", "operator": "In", "values": pools}]}
+        pools_term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": pools}]}
         spec["affinity"]["nodeAffinity"] = chance.choice(
             (
-                {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [wanted]}},
+                {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [pools_term]
+                    }
+                },
                 {
                     "preferredDuringSchedulingIgnoredDuringExecution": [
-                        {"weight": 10, "preference": wanted}
+                        {"weight": 10, "preference": pools_term}
                     ]
                 },
             )
@@ -151,7 +155,7 @@ def _pod(index: int, nodes: int, owner: dict[str, Any], chance: random.Random) -
         "labels": owner["labels"],
     }
     metadata["ownerReferences"][0] |= {"name": owner["name"], "uid": f"uid-{owner['name']}"}
-    # Some nodes are much fuller than others.
+    # Some nodes are much fuller than other nodes.
     on = int(nodes * chance.random() ** 1.3)
     spec |= {"nodeName": node_name(on), "priority": owner["priority"], **owner["spec"]}
     spec["containers"][0] |= {
@@ -169,7 +173,7 @@ def _pod(index: int, nodes: int, owner: dict[str, Any], chance: random.Random) -
 
 
 def measure(scale: Scale) -> Iterator[str]:
-    """Yield the table of a cycle, judged in either way.
+    """Yield the table of a cycle, decided in both modes.
 
     Raises:
         TooSlow: reading and deciding take more than `MOST_CPU_S`.
@@ -203,7 +207,7 @@ def measure(scale: Scale) -> Iterator[str]:
 
 
 class _Took(NamedTuple):
-    """How long something took: in all, and of the processor; seconds."""
+    """Duration and CPU time, in seconds."""
 
     clock_s: float
     cpu_s: float
@@ -213,7 +217,7 @@ class _Took(NamedTuple):
 
 
 def _timed(do: Callable[[], T]) -> tuple[T, _Took]:
-    """Return what a function returns, and how long it took."""
+    """Return the result of a function, and its duration."""
     began, used = time.perf_counter(), time.process_time()
     done = do()
     return done, _Took(time.perf_counter() - began, time.process_time() - used)

@@ -1,4 +1,4 @@
-"""What recurring reservations cost beside ones that do not: a start, and a Filter call."""
+"""The cost of recurring reservations next to single ones: a start, and a Filter call."""
 
 import asyncio
 import statistics
@@ -28,17 +28,17 @@ from reserver.stores.stores import object_view
 _ONCE, _AGAIN = "once", "again, each at a minute of its own"
 _NAMES, _CALLS = 500, 40
 CREATED = "2030-03-17T17:00:00Z"
-"""Less than an hour before `NOW`: none has expired."""
+"""Less than an hour before `NOW`, so that none has expired."""
 _IN_A_NAMESPACE = 500
 MOST_S = 1.0
-"""So much more CPU a start may take with recurring ones, in seconds."""
+"""Most additional seconds of CPU of a start with recurring reservations."""
 
 
 class _Api:
     """Answers writes of statuses as the API server does.
 
     Attributes:
-        took: seconds of CPU, which are not Reserver's.
+        took: its own seconds of CPU, to be subtracted.
     """
 
     def __init__(self, objects: dict[str, dict[str, Any]]) -> None:
@@ -56,10 +56,10 @@ class _Api:
 
 
 def measure(scale: Scale) -> Iterator[str]:
-    """Yield the table of both kinds.
+    """Yield the table of single and recurring reservations.
 
     Raises:
-        TooSlow: recurring ones make a start too long.
+        TooSlow: recurring reservations make a start too slow.
     """
     kinds = {name: _objects(scale, comes_again=name != _ONCE) for name in (_ONCE, _AGAIN)}
     cpu: dict[str, list[float]] = {name: [] for name in kinds}
@@ -103,7 +103,7 @@ def _objects(scale: Scale, *, comes_again: bool) -> dict[str, dict[str, Any]]:
 
 
 async def _start(scale: Scale, objects: dict[str, dict[str, Any]]) -> tuple[State, float]:
-    """Return a state that holds what objects say, and what it took in seconds of CPU."""
+    """Return a state with the objects as holds, and the seconds of CPU for that."""
     world = state(Size(nodes=scale.nodes, pods=0))
     replay = Replay(pages(map(encode, objects.values()), len(objects)), clock=time.process_time)
     store = ObjectCache(world.ledger, lambda: NOW, lambda *_: None, home="reserver-system")
@@ -123,7 +123,7 @@ async def _start(scale: Scale, objects: dict[str, dict[str, Any]]) -> tuple[Stat
 
 
 def _calls(scale: Scale, states: dict[str, State]) -> dict[str, Timings]:
-    """Return what a Filter call of a stranger takes."""
+    """Return the timings of a Filter call for a pod without a reservation."""
     pod = decode(PodObject, encode(new_pod("web-1"))).value()
     names = node_names(scale.nodes, order=SAMPLED)[:_NAMES]
     calls = {name: partial(filter_nodes, pod, names, each, NOW) for name, each in states.items()}

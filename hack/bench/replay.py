@@ -1,4 +1,4 @@
-"""A client of an API server that is not there: pages and events from memory, to time who reads."""
+"""A client without an API server: pages and events from memory, to time their reader."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from reserver.k8s.watch.reflector import Reflector
 
 
 class Replay:
-    """Hands out pages, then events, and notes how long each keeps the reader busy.
+    """Hands out pages, then events, and measures for how long each keeps the reader busy.
 
     Attributes:
         busy: seconds from handing out a page or an event to the request for the next one.
@@ -34,7 +34,7 @@ class Replay:
         self._handed_out: float | None = None
 
     async def feed(self, view: ObjectView[Any]) -> None:
-        """Have a reflector read everything into a view."""
+        """Make a reflector read all pages and events into a view."""
         reflector = Reflector(cast("ApiClient", self), "/", view)
         reading = asyncio.create_task(reflector.run())
         await self._ended.wait()
@@ -51,7 +51,7 @@ class Replay:
         return page
 
     async def watch(self, _path: str, _params: Mapping[str, str], _: float) -> AsyncIterator[bytes]:
-        """Yield the events, then nothing for ever."""
+        """Yield the events, then block."""
         self._stop_clock()
         for event in self._events:
             self._start_clock()
@@ -82,7 +82,7 @@ def _revision(item: bytes) -> int:
 
 
 def pages(items: Iterable[bytes], count: int) -> Iterator[bytes]:
-    """Yield so many items in pages, as the API server sends a list: no item is newer than it."""
+    """Yield `count` items in pages, as the API server sends a list: no item is newer than that."""
     rest, revision = iter(items), 1
     for start in range(0, count, PAGE):
         last = min(start + PAGE, count)

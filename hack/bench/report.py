@@ -15,11 +15,11 @@ _LARGE = 10
 
 
 class TooSlow(Exception):
-    """What was measured exceeds what is promised."""
+    """A measurement exceeds its promised bound."""
 
 
 def progress(text: str) -> None:
-    """Tell whoever waits what is being measured."""
+    """Show the current measurement on standard error."""
     print(f"… {text}", file=sys.stderr, flush=True)
 
 
@@ -31,7 +31,7 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> s
 
 
 def machine(kubernetes: str) -> str:
-    """Return what was measured on, and how busy others kept its cores at the end."""
+    """Return the machine, with its load of the last five minutes, and the versions."""
     return (
         f"{os.cpu_count()} cores, load average {os.getloadavg()[1]:.0f}, {platform.system()} "
         f"{platform.machine()}, Python {platform.python_version()}, Kubernetes {kubernetes}, "
@@ -40,7 +40,7 @@ def machine(kubernetes: str) -> str:
 
 
 def write(target: str, text: str) -> None:
-    """Write what a target of the Makefile printed between its two lines of docs/performance.md."""
+    """Write the output of a Makefile target between its two lines of docs/performance.md."""
     begin = f"<!-- Written by `make {target} ARGS=--write`. -->\n"
     end = f"<!-- End of what `make {target}` writes. -->\n"
     PAGE.write_text(replaced(PAGE.read_text(), begin, end, text))
@@ -57,7 +57,7 @@ def microseconds(seconds: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio as a person writes it: ``0.04 ×``, ``1.3 ×``, ``42 ×``."""
+    """Return a ratio as text: ``0.04 ×``, ``1.3 ×``, ``42 ×``."""
     if ratio < 1:
         return f"{ratio:.2g} ×"
     return f"{ratio:.1f} ×" if ratio < _LARGE else f"{ratio:.0f} ×"

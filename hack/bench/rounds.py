@@ -1,6 +1,6 @@
-"""Times alternatives side by side, so that a noisy machine is noisy for all of them.
+"""Times alternatives in turns, so that a noisy machine affects all of them.
 
-One round times each alternative some times over; the order turns from round to round. A number is
+One round times each alternative several times; the order rotates from round to round. A number is
 the median over all rounds, a ratio the median of the ratios within each round.
 """
 
@@ -15,7 +15,7 @@ _NOTHING: Mapping[str, Callable[[], object]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """What one alternative took: seconds per call, round by round, each round in ascending order.
+    """Seconds per call of one alternative, round by round, each round in ascending order.
 
     Attributes:
         rounds: all the calls' durations in seconds.
@@ -28,12 +28,12 @@ class Timings:
         return statistics.median(self.each_round(quantile))
 
     def ratio_to(self, other: "Timings", quantile: float = P50) -> float:
-        """Return how many times as long as the other one it took."""
+        """Return the ratio of its duration to that of the other alternative."""
         pairs = zip(self.each_round(quantile), other.each_round(quantile), strict=True)
         return statistics.median(own / others for own, others in pairs)
 
     def per(self, parts: int) -> "Timings":
-        """Return what one of the equal parts took that each call consists of."""
+        """Return the timings of one of `parts` equal parts of each call."""
         return Timings([[seconds / parts for seconds in each] for each in self.rounds])
 
     def each_round(self, quantile: float) -> list[float]:
@@ -48,13 +48,13 @@ def side_by_side(
     calls: int,
     before: Mapping[str, Callable[[], object]] = _NOTHING,
 ) -> dict[str, Timings]:
-    """Return how long each alternative takes.
+    """Return the timings of each alternative.
 
     Args:
-        alternatives: what to call, by name.
-        rounds: how often each has its turn.
-        calls: how often it is called in its turn; the first turn is preceded by one call more.
-        before: what comes before each call of an alternative and is not timed.
+        alternatives: the calls to time, by name.
+        rounds: number of turns of each alternative.
+        calls: timed calls in a turn; one untimed call precedes the first turn.
+        before: an untimed call before each call of an alternative.
     """
     for call in alternatives.values():
         call()

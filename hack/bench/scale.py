@@ -1,23 +1,23 @@
-"""How much is measured: all of it, or a glimpse that shows that the benchmark works."""
+"""The extent of the benchmarks: full, or small as a smoke test."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much is measured.
+    """The extent of the benchmarks.
 
     Attributes:
-        nodes: of the cluster that calls are decided on.
-        pods: that run there.
-        samples: how many names a Filter call has.
-        reservations: how many are in force, spread evenly: the third gives a tenth of the nodes
-            one, the fourth nine tenths; from the last but one on every node has two or more.
-        rounds: how often alternatives take turns.
-        calls: of each alternative in its turn.
-        starts: how often a start is measured.
-        started_pods: pods that a start has to read, on as many nodes as above.
-        entries: of a large store ConfigMap.
+        nodes: nodes of the cluster for decisions.
+        pods: running pods of that cluster.
+        samples: numbers of names in a Filter call.
+        reservations: numbers of active reservations, spread evenly: the third covers a tenth of the
+            nodes, the fourth nine tenths; with the last two every node has two or more.
+        rounds: turns of each alternative.
+        calls: calls of each alternative in a turn.
+        starts: measured starts.
+        started_pods: pods that a start reads, on the same number of nodes.
+        entries: entries of a large store ConfigMap.
     """
 
     nodes: int

@@ -1,6 +1,6 @@
-"""A server of its own process: reserver's own routes on a made-up cluster, or the floor.
+"""A server in its own process: Reserver's routes on an artificial cluster, or the floor.
 
-It prints its port once it listens, and stops when its standard input ends: with whoever started it.
+It prints its port once it listens, and stops when its standard input ends, with its parent.
 """
 
 import argparse
@@ -47,7 +47,7 @@ BUSY = "busy"
 """Reserver while its watch shows 500 pod events a second."""
 
 CHANGE = "/change"
-"""What is asked of Reserver to have a node changed, as with each pod that is bound."""
+"""The path of a call that changes a node, as the binding of a pod does."""
 
 _EVERY_S = 0.002
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -55,7 +55,7 @@ _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %
 
 @contextmanager
 def serving(kind: str, size: Size | None = None) -> Iterator["Server"]:
-    """Start a server, one of the above, and stop it when the block ends."""
+    """Start a server of a kind, and stop it when the block ends."""
     sizes = (size.nodes, size.pods, size.reservations) if size else (0, 0, 0)
     command = [sys.executable, "-m", "hack.bench.server", kind, *map(str, sizes)]
     pipe = subprocess.PIPE
@@ -64,16 +64,16 @@ def serving(kind: str, size: Size | None = None) -> Iterator["Server"]:
 
 
 class Server:
-    """A server that was started; it may still be building its cluster."""
+    """A started server; it may still be building its cluster."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def port(self, processors: Collection[int] = ()) -> int:
-        """Wait until it listens, have it run on some processors from then on, and return where.
+        """Wait until it listens, pin it to some processors from then on, and return its port.
 
         Raises:
-            RuntimeError: it has ended; what it wrote on standard error says why.
+            RuntimeError: it has ended; standard error has the reason.
         """
         if self._process.stdout is None or not (line := self._process.stdout.readline()):
             raise RuntimeError("the server did not start")
@@ -84,7 +84,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class UpToDate:
-    """What the extender and metrics want to know where the watches are never behind."""
+    """The readiness of a Reserver whose watches are never behind."""
 
     state: State
     is_ready: bool = True
@@ -92,42 +92,42 @@ class UpToDate:
 
     @property
     def ledger(self) -> Ledger:
-        """What is reserved."""
+        """The ledger of reservations."""
         return self.state.ledger
 
     def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps Reserver from deciding: nothing."""
+        """Return the obstacles to decisions: none."""
         return ()
 
     async def caught_up(self) -> None:
-        """Wait for nothing."""
+        """Return at once."""
 
     async def agrees(self) -> bool:
-        """Ask nobody."""
+        """Return True without asking etcd."""
         return True
 
 
 class NoCluster:
-    """An API server that does nothing, at once."""
+    """An API server that does nothing."""
 
     async def read_pod(self, name: PodName) -> Pod:
-        """Find no pod."""
+        """Raise, as there is no pod."""
         raise ApiError(404, "NotFound", f"there is no pod {name}")
 
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Leave the pod as it is."""
+        """Return without a write."""
 
     def send_sparingly(self, effect: Effect) -> None:
-        """Leave the pod as it is."""
+        """Return without a write."""
 
     def judged(self, pod_uid: str) -> None:
-        """Take no note of it."""
+        """Ignore the pod."""
 
 
 def _floor_application() -> web.Application:
-    """Answer /floor/N with N bytes, once the body is read."""
+    """Answer /floor/N with N bytes, after reading the body."""
 
     async def floor(request: web.Request) -> web.Response:
         await request.read()
@@ -165,7 +165,7 @@ class _Bare(asyncio.Protocol):
 
 
 async def _show_events(shown: State) -> None:
-    """Show pods that change, one after the other, as a watch does; each changes its node."""
+    """Process changed pods, one after the other, as a watch does; each changes its node."""
     pods = itertools.chain(running_pods(2_000, 100), running_pods(2_000, 99))
     for raw in itertools.cycle(pods):
         shown.pod_seen(decode(PodObject, raw).value())
@@ -173,7 +173,7 @@ async def _show_events(shown: State) -> None:
 
 
 def _changing(cluster: State) -> Handler:
-    """Return what changes a node for each call: a pod comes to it, and goes again."""
+    """Return a handler that changes a node at each call: it adds a pod, or removes it again."""
     bound = decode(PodObject, encode(running_pod(0, 1))).value()
     nodes = itertools.cycle(cluster.snapshot.node_names())
 
@@ -196,7 +196,7 @@ async def _serve(kind: str, size: Size) -> None:
 
 @asynccontextmanager
 async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIterator[int | None]:
-    """Serve as Reserver does, or the floor as aiohttp does without any limit; yield the port."""
+    """Serve as Reserver does, or the floor with aiohttp without limits; yield the port."""
     if kind == FLOOR:
         runner = web.AppRunner(_floor_application(), access_log=None)
         await runner.setup()
@@ -212,7 +212,7 @@ async def _listening(kind: str, size: Size, tasks: asyncio.TaskGroup) -> AsyncIt
         return
     cluster, nothing = state(size), NoCluster()
     for pod in (new_pod("web-1"), new_pod("large-1", REFUSED_REQUESTS), new_pod(owner_name(0))):
-        cluster.pod_seen(decode(PodObject, encode(pod)).value())  # As the watch shows what waits.
+        cluster.pod_seen(decode(PodObject, encode(pod)).value())  # As the watch shows pending pods.
     up_to_date = UpToDate(cluster)
     metrics = Metrics(up_to_date, tuple)
     extender = Extender(

@@ -1,7 +1,7 @@
-"""`python -m hack.bench.sizing` prints what clusters of several sizes take: docs/sizing.md.
+"""`python -m hack.bench.sizing` prints the cost of clusters of several sizes: docs/sizing.md.
 
-Each size has processes of its own, fed with prepared lists: one starts, holds reservations and
-decides Filter calls; another one plans a rebalancing.
+Each size has its own processes, fed with prepared lists: one starts, holds reservations and decides
+Filter calls; another one plans a rebalancing.
 """
 
 import argparse
@@ -42,17 +42,17 @@ SIZES = (
 )
 _NAMES, _CALLS = 500, 200
 _MOST_PLANNED = 5_000
-"""Nodes up to which a plan is measured: it takes with the square of their number."""
+"""Most nodes of a measured plan: its time grows with the square of their number."""
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What one process took.
+    """The cost of one process.
 
     Attributes:
         cpu: seconds of CPU of a start, or of a plan.
-        longest: seconds of CPU of one page, or one call, during which nothing else is answered.
+        longest: seconds of CPU of one page, or one call, which block all other calls.
         call: median seconds of CPU of a Filter call with 500 names, decided in process.
-        bytes: resident at most.
+        bytes: highest resident memory.
     """
 
     cpu: float
@@ -124,7 +124,7 @@ def _planned(size: Size, file: Path) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Measure and print; or be the process that is measured."""
+    """Measure and print; or run as the measured process."""
     parser = argparse.ArgumentParser(prog="python -m hack.bench.sizing", description=__doc__)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     rest = parser.parse_args().rest

@@ -1,6 +1,6 @@
-"""What a start costs: real reflectors, fed from memory, in a process of their own.
+"""The cost of a start: real reflectors, fed from memory, in their own process.
 
-Run as a program it is that process: it prints what it found as JSON.
+Run as a program it is that process: it prints its result as JSON.
 """
 
 import argparse
@@ -27,17 +27,17 @@ from reserver.settings.serve import LogLevel
 
 RESERVER, DICTS = "reserver", "dicts"
 _DICTS_PART = 10
-"""The dicts get a tenth of the cluster, or they would need gigabytes."""
+"""The dicts get a tenth of the cluster, as the whole would take gigabytes."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What one start took.
+    """The cost of one start.
 
     Attributes:
-        pods: how many there were.
-        seconds: to read all nodes and pods.
-        longest: of them the longest that one page took, during which nothing else is answered.
-        bytes: that the process grew by at most.
+        pods: number of pods.
+        seconds: time for reading all nodes and pods.
+        longest: longest time of one page, which blocks all calls.
+        bytes: highest growth of the process.
     """
 
     pods: int
@@ -110,7 +110,7 @@ async def _start(kind: str, nodes: int, pods: int) -> Found:
 async def read_into(
     state: State, nodes: int, pods: int, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
-    """Read a cluster as a start does; return how long each page took, in seconds."""
+    """Read a cluster as a start does; return the seconds of each page."""
     node_list, pod_list = (Replay(items, clock=clock) for items in _lists(nodes, pods))
     with brief_collections():
         await node_list.feed(node_view(state))

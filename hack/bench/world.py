@@ -1,4 +1,4 @@
-"""A made-up cluster as a state that decisions are made on."""
+"""An artificial cluster as a state for decisions."""
 
 import random
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
 
 REFUSED_REQUESTS = {"cpu": "21", "memory": "4Gi"}
-"""Fits on every node of `state`, but not beside two reservations there."""
+"""Fits on every node of `state`, but not next to two of its reservations."""
 
 NOW = 1.9e9
 """Unix seconds at which reservations are in force."""
 
 SAMPLED, _RESERVED = 1, 2
-"""The order of the names in a Filter call, and the one in which nodes get their reservations."""
+"""Seeds for the order of names in a Filter call, and of nodes for reservations."""
 
 _STORE = ("reserver-system", "bench")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How large a cluster is."""
+    """The size of a cluster."""
 
     nodes: int
     pods: int
@@ -41,14 +41,14 @@ class Size:
 
 
 def node_names(count: int, *, order: int) -> list[str]:
-    """Return the names of all nodes in one of many haphazard orders, the same one each time."""
+    """Return the names of all nodes in a shuffled order, the same for each `order`."""
     names = [node_name(index) for index in range(count)]
     random.Random(order).shuffle(names)  # noqa: S311 - not a secret
     return names
 
 
 def owner_name(index: int) -> str:
-    """Return the name of the pod that may claim a reservation."""
+    """Return the name of the pod that owns a reservation."""
     return f"owner-{index}"
 
 

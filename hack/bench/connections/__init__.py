@@ -1,1 +1,1 @@
-"""What TLS and HTTP/2 cost between kube-scheduler and Reserver."""
+"""The cost of TLS and HTTP/2 between kube-scheduler and Reserver."""

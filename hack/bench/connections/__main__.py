@@ -1,8 +1,8 @@
-"""`python -m hack.bench.connections` says what TLS and HTTP/2 cost (docs/adr/0086).
+"""`python -m hack.bench.connections` measures the cost of TLS and HTTP/2 (docs/adr/0086).
 
 A client in Go calls as kube-scheduler does, and a server decides in a cluster of 1,000 nodes; a
-Bind takes 10 ms. Which take turns depends on what is installed: granian and hypercorn beside this
-Python, nghttpx on PATH.
+Bind takes 10 ms. Only installed servers take part: granian and hypercorn in this Python, nghttpx on
+PATH.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _NAMES = 500
 
 
 class Way(NamedTuple):
-    """A way of calling.
+    """A server, with the flags of its client.
 
     Attributes:
-        title: what the table calls it.
-        server: which is started.
-        flags: of the client.
-        front: nghttpx stands before it.
+        title: its name in the table.
+        server: kind of the server to start.
+        flags: flags of the client.
+        front: whether nghttpx is the proxy in front of it.
     """
 
     title: str
@@ -50,14 +50,14 @@ class Way(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a turn gave.
+    """The result of a turn.
 
     Attributes:
         rate: pods a second.
-        filter_ms: of a Filter call, in milliseconds.
-        cpu_ms: of the servers for a pod, in milliseconds.
-        connections: opened for a pod.
-        protocol: of the last answer.
+        filter_ms: milliseconds of a Filter call.
+        cpu_ms: milliseconds of CPU of the servers for each pod.
+        connections: opened connections for each pod.
+        protocol: protocol of the last answer.
     """
 
     rate: float
@@ -133,7 +133,7 @@ def _turn(way: Way, client: Path, folder: Path, pods: int) -> Turn:
 
 @contextmanager
 def _before(way: Way, port: int, folder: Path) -> Iterator[tuple[int, list[int]]]:
-    """Yield the port to call, and the processes that stand before the server."""
+    """Yield the port to call, and the processes in front of the server."""
     if not way.front:
         yield port, []
         return

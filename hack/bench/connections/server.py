@@ -1,7 +1,7 @@
-"""Servers of the same extender: Reserver's own, and others that speak HTTP/2.
+"""Servers of the same extender: Reserver's own, and others with HTTP/2.
 
 `python -m hack.bench.connections.server KIND FOLDER` prints its port once it listens, and ends when
-its standard input does. The others are no packages that Reserver installs.
+its standard input does. Reserver does not install the packages of the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from reserver.settings.serve import LogLevel
 
 _SIZE = Size(nodes=1_000, pods=10_000, reservations=100)
 _BIND_S = 0.01
-"""What the API server takes to write a binding, in seconds."""
+"""Seconds in which the API server writes a binding."""
 
 _STARTING_S = 1.5
 _TYPE = "application/json"
@@ -88,7 +88,7 @@ async def _hypercorn(folder: Path, paths: Paths, metrics: Metrics) -> None:
     config.accesslog = config.errorlog = None
     stop = asyncio.Event()
     serve = import_module("hypercorn.asyncio").serve
-    await _beside(serve(app, config, shutdown_trigger=stop.wait), port)
+    await _serve_until_closed(serve(app, config, shutdown_trigger=stop.wait), port)
 
 
 async def _granian(folder: Path, paths: Paths, metrics: Metrics) -> None:
@@ -113,7 +113,7 @@ async def _granian(folder: Path, paths: Paths, metrics: Metrics) -> None:
         ssl_client_verify=True,
         log_enabled=False,
     )
-    await _beside(server.serve(), port)
+    await _serve_until_closed(server.serve(), port)
 
 
 KINDS = {"plain": _plain, "tls": _tls, "hypercorn": _hypercorn, "granian": _granian}
@@ -129,7 +129,7 @@ def _answering(paths: Paths) -> Answer:
     return answer
 
 
-async def _beside(serving: Any, port: int) -> None:  # noqa: ANN401 (a coroutine of theirs)
+async def _serve_until_closed(serving: Any, port: int) -> None:  # noqa: ANN401 (a coroutine of theirs)
     task = asyncio.ensure_future(serving)
     await asyncio.sleep(_STARTING_S)
     await _until_closed(port)

@@ -1,1 +1,1 @@
-"""What a start of Reserver takes beside the real API server of a large cluster."""
+"""The cost of a start of Reserver with the real API server of a large cluster."""

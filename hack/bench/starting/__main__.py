@@ -1,6 +1,6 @@
-"""`python -m hack.bench.starting` says what a start takes beside the API server of a large cluster.
+"""`python -m hack.bench.starting` measures a start with the API server of a large cluster.
 
-Then how long many reservations take to be acknowledged, and what a start takes with them.
+Then the time until many reservations are acknowledged, and a start with these.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from hack.programs import cpu_s, memory
 from hack.reserver_process import ReserverProcess, wait_for
 
 _MEMORY = "10GiB"
-"""What kube-apiserver is told to stay below, with 150,000 pods and all that watch them."""
+"""Memory limit of kube-apiserver, with 150,000 pods and all their watches."""
 
 _BEGINS_S = 600.0
 
 
 class Start(NamedTuple):
-    """What it took until Reserver was ready, or all was acknowledged.
+    """The cost until Reserver was ready, or all entries were acknowledged.
 
     Attributes:
-        seconds: of the clock.
+        seconds: elapsed time.
         cpu: seconds of CPU of Reserver.
         server_cpu: seconds of CPU of kube-apiserver meanwhile.
-        bytes: that Reserver has had resident at most.
+        bytes: highest resident memory of Reserver.
     """
 
     seconds: float
@@ -52,7 +52,7 @@ class Start(NamedTuple):
     bytes: int
 
     def cells(self) -> tuple[str, ...]:
-        """Return what the table says of it."""
+        """Return the cells of its row."""
         return (
             f"{self.seconds:.1f} s",
             f"{self.cpu:.1f} s",
@@ -63,7 +63,7 @@ class Start(NamedTuple):
 
 
 class Watched:
-    """A Reserver beside a control plane, and what both have spent."""
+    """A Reserver with a control plane, and the cost of both."""
 
     def __init__(self, plane: ControlPlane, account: Path, folder: Path) -> None:
         self._server = plane.pids["kube-apiserver"]
@@ -71,14 +71,14 @@ class Watched:
         self.reserver = ReserverProcess(account, log, "--log-level", "info", wait_ready=False)
 
     def start(self) -> Start:
-        """Start it; return what it took until it was ready."""
+        """Start Reserver; return the cost until it was ready."""
         began, server = time.monotonic(), cpu_s(self._server)
         self.reserver.start()
         wait_for(self.reserver.is_ready, "reserver is ready", _BEGINS_S)
         return self._since(began, 0.0, server)
 
     def hold(self, api: Api, count: int, nodes: int) -> Start:
-        """Write reservations; return what it took until all of them were acknowledged."""
+        """Write reservations; return the cost until all of them were acknowledged."""
         own = cpu_s(self.reserver.process.pid)
         began, server = time.monotonic(), cpu_s(self._server)
         stores = create_reservations(api, count, nodes)
@@ -118,7 +118,7 @@ def _options() -> argparse.Namespace:
 
 
 def _rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
-    """Yield what each kind of start took."""
+    """Yield the row of each kind of start."""
     with (
         tempfile.TemporaryDirectory(prefix="reserver-starting-") as folder,
         ControlPlane(controller_manager=False) as plane,
@@ -144,7 +144,7 @@ def _rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 
 def _scheduler(plane: ControlPlane) -> Start:
-    """Start a kube-scheduler that calls nobody; return what it took until it was ready."""
+    """Start a kube-scheduler without extenders; return the cost until it was ready."""
     config = plane.folder / "plain.yaml"
     config.write_text(render_scheduler_config(PLAIN_SCHEDULER, kubeconfig=plane.kubeconfig))
     server = plane.pids["kube-apiserver"]
@@ -157,7 +157,7 @@ def _scheduler(plane: ControlPlane) -> Start:
 
 
 def _starts(watched: Watched, rounds: int) -> Sequence[str]:
-    """Return what starts took: the cells of the median one."""
+    """Return the cells of the median start."""
     starts = []
     for number in range(rounds):
         starts.append(watched.start())

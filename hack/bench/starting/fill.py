@@ -1,8 +1,8 @@
 """Fills etcd with a large cluster in a minute.
 
-One node and one pod are created through the API server, status included. While it is down, what it
-has stored of each is stored again under other names of the same length. So it finds, byte by byte,
-what it would have written itself; it would need five minutes for 150,000 pods.
+One node and one pod are created through the API server, status included. While it is down, their
+values in etcd are copied under other names of the same length. So the API server finds, byte by
+byte, its own encoding; creating 150,000 pods through it would take five minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _PODS_OF_A_WORKLOAD = 30
 _IMAGE = "registry.example/shop/web:2.41.0"
 _LARGE = ("env", "livenessProbe", "readinessProbe", "volumeMounts")
-"""Nobody but kube-apiserver reads them, and with them it would take 20 GB for 150,000 pods."""
+"""Only kube-apiserver reads these, and with them it would take 20 GB for 150,000 pods."""
 
 _AT_ONCE = 128
 """Keys in a transaction of etcd: its default bound."""
@@ -38,9 +38,9 @@ class _Stored(NamedTuple):
     """An object as the API server has stored it.
 
     Attributes:
-        key: in etcd.
-        value: in etcd.
-        uid: that the API server gave it.
+        key: key in etcd.
+        value: value in etcd.
+        uid: UID from the API server.
     """
 
     key: bytes
@@ -48,7 +48,7 @@ class _Stored(NamedTuple):
     uid: str
 
     def copy(self, number: int, names: Mapping[str, str]) -> tuple[bytes, bytes]:
-        """Return key and value of an object under other names, each as long as the one before."""
+        """Return key and value of a copy under other names, each as long as the original."""
         uid = f"{number:08d}{self.uid[8:]}"
         key, value = self.key, self.value.replace(self.uid.encode(), uid.encode())
         for before, after in names.items():
@@ -63,11 +63,11 @@ def node_name(number: int) -> str:
 
 
 def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
-    """Have a control plane start again with that many nodes and running pods more."""
+    """Add nodes and running pods to a control plane, restarting its API server."""
     with closing(Api(plane.kubeconfig)) as api:
         node, pod = _node(api), _pod(api, 0)
         stored = _stored(plane, "/registry/minions/", node), _stored(plane, _key(pod), pod)
-    plane.signal("kwok", signal.SIGKILL)  # It would read all pods, of which it plays none.
+    plane.signal("kwok", signal.SIGKILL)  # It would read all pods, though it simulates none.
     plane.stop_apiserver()
     progress(f"storing {nodes:,} nodes and {pods:,} pods")
     workloads = pods // _PODS_OF_A_WORKLOAD + 1
@@ -80,7 +80,7 @@ def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
 
 
 def create_pods(plane: ControlPlane, first: int, count: int, nodes: int) -> None:
-    """Create running pods through the API server, which remembers that for a while."""
+    """Create running pods through the API server, which keeps the events for a while."""
     with closing(Api(plane.kubeconfig)) as api:
         at_once(lambda n: _pod(api, n, node_name(n % nodes)), range(first, first + count))
 
@@ -110,7 +110,7 @@ def _node(api: Api) -> dict[str, Any]:
 
 
 def _pod(api: Api, number: int, node: str = node_name(0)) -> dict[str, Any]:
-    """Create a running pod; return what the API server says of it."""
+    """Create a running pod; return it as the API server stores it."""
     document = pod_document(_pod_name(number), uid="", node=node)
     document["metadata"]["labels"]["app.kubernetes.io/instance"] = _workload(0)
     for container in (*document["spec"]["containers"], *document["spec"]["initContainers"]):
@@ -153,7 +153,7 @@ def _text(raw: bytes) -> str:
 
 
 def _ask(plane: ControlPlane, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what etcd answers through its JSON gateway."""
+    """Return the answer of etcd's JSON gateway."""
     url = f"{plane.etcd_url}/v3/kv/{verb}"
     request = urllib.request.Request(url, json.dumps(body).encode())  # noqa: S310 - our own URL
     with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310

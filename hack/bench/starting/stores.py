@@ -1,4 +1,4 @@
-"""Reservations in store ConfigMaps, as many as one takes, and whether they are acknowledged."""
+"""Reservations in store ConfigMaps of the largest size, and their acknowledgement."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hack.bench.starting.fill import node_name
 
 _HOME = "/api/v1/namespaces/reserver-system/configmaps"
 _ENTRIES = 5_000
-"""Of one ConfigMap: about 0.8 MB, where 1 MiB is the API server's bound."""
+"""Entries of one ConfigMap: about 0.8 MB, below the API server's bound of 1 MiB."""
 
 _CONNECTIONS = 4
 _ACKNOWLEDGED_S = 300.0
 _LOOK_S = 0.5
-"""How often it is looked, in seconds: reading a megabyte takes kube-apiserver milliseconds."""
+"""Seconds between two checks: reading a megabyte takes kube-apiserver milliseconds."""
 
 
 def create_reservations(api: Api, count: int, nodes: int) -> Sequence[tuple[str, int]]:
@@ -33,7 +33,7 @@ def wait_acknowledged(api: Api, stores: Sequence[tuple[str, int]]) -> None:
     """Return once all entries of all stores have a status.
 
     Raises:
-        TimeoutError: they have not within five minutes.
+        TimeoutError: five minutes have passed.
     """
     deadline = time.monotonic() + _ACKNOWLEDGED_S
     for name, entries in stores:

@@ -1,1 +1,1 @@
-"""What a scheduled pod costs, on the real control plane, beside kube-scheduler alone."""
+"""The cost of a scheduled pod on the real control plane, next to kube-scheduler alone."""

@@ -1,4 +1,4 @@
-"""`python -m hack.bench.throughput` says what a scheduled pod costs, on the real control plane.
+"""`python -m hack.bench.throughput` measures the cost of a scheduled pod on a real control plane.
 
 kube-scheduler alone, with Reserver, and with a plain extender in Go take turns in one run.
 """
@@ -54,8 +54,8 @@ def _rows(turns: Mapping[str, Sequence[Turn]]) -> list[list[str]]:
     for name, taken in turns.items():
         costs = [median(turn.cpu_ms(process) for turn in taken) for process in (*SERVERS, EXTENDER)]
         of_stock = "n/a"
-        if stock:  # the turns of one round stand beside each other
-            ratios = (turn.rate / beside.rate for turn, beside in zip(taken, stock, strict=True))
+        if stock:  # ratios within one round
+            ratios = (turn.rate / alone.rate for turn, alone in zip(taken, stock, strict=True))
             of_stock = f"{median(ratios):.2f}"
         rows.append(
             [

@@ -1,8 +1,8 @@
-"""`python -m hack.bench.throughput.cycle` says where the time of a Filter call goes.
+"""`python -m hack.bench.throughput.cycle` divides the time of a Filter call.
 
 kube-scheduler alone, with an extender that decides nothing, and with Reserver take turns in one
-run. The wire shows when a call was sent and answered, kube-scheduler's metrics how long its
-algorithm took, Reserver's how long it decided. Needs the right to open packet sockets.
+run. The wire shows the times of a call and its answer, kube-scheduler's metrics the time of its
+algorithm, Reserver's metrics the time of its decision. Needs the right to open packet sockets.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _DECIDED = 'reserver_extender_call_seconds_%s{verb="filter"}'
 
 @dataclass(frozen=True)
 class Seen:
-    """What a turn showed.
+    """The result of a turn.
 
     Attributes:
-        turn: what it took.
-        calls: to Filter, as the wire showed them.
-        decided_ms: the mean time from when Reserver came to a call until it had the answer.
+        turn: rate and CPU times.
+        calls: Filter calls on the wire.
+        decided_ms: mean milliseconds from reading a call in Reserver to its answer.
     """
 
     turn: Turn
@@ -41,7 +41,7 @@ class Seen:
     decided_ms: float = 0
 
     def __str__(self) -> str:
-        """Return how fast it was."""
+        """Return the rate."""
         return str(self.turn)
 
     @property
@@ -56,7 +56,7 @@ class Seen:
 
     @property
     def alone_ms(self) -> float:
-        """The same, of the calls beside which the extender had nothing to do."""
+        """The same for calls during which the extender had no other work."""
         return _answered_ms([call for call in self.calls if call.is_alone])
 
 
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _measured(cluster: Cluster, variant: Variant) -> Seen:
-    """Let a variant take its turn, and watch the wire meanwhile."""
+    """Run a turn of a variant, and capture the wire meanwhile."""
     if variant.run is None:
         return Seen(cluster.turn(variant))
     run = variant.run
@@ -93,7 +93,7 @@ def _measured(cluster: Cluster, variant: Variant) -> Seen:
         with run(kubeconfig, folder) as extender:
             with captured(extender.port, extender.pid) as packets:
                 yield extender
-            # As the metrics of kube-scheduler: not the ones that warm up.
+            # As in kube-scheduler's metrics: without the warm-up calls.
             calls.extend([*filter_calls(packets, extender.port, _LULL_S)][-cluster.pods :])
             if variant.title == VARIANTS[_RESERVER].title:
                 decided[0] = _decided_ms(extender.port)
@@ -109,14 +109,14 @@ def _decided_ms(port: int) -> float:
 
 
 def _rows(seen: dict[str, list[Seen]]) -> Iterator[tuple[str, ...]]:
-    """Yield what each part takes, for the extender that decides nothing and for Reserver."""
+    """Yield the time of each part, for the extender that decides nothing and for Reserver."""
 
     def row(title: str, value: Callable[[Seen, Seen], float], digits: int = 2) -> tuple[str, ...]:
         least, ours = (
             median(value(*both) for both in zip(seen[name], seen[_STOCK], strict=True))
             for name in (_LEAST, _RESERVER)
         )
-        # Of two turns, the busier one may be the other one: that says nothing.
+        # The other turn may be the busier one: then the difference has no meaning.
         shown = (f"{each:.{digits}f}" if each > 0 else "n/a" for each in (least, ours))
         return title, *shown
 

@@ -1,4 +1,4 @@
-"""One turn: pods are created, and what it takes until all of them are bound."""
+"""One turn: pods are created, and measured until all of them are bound."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from hack.reserver_process import metrics
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _PATIENCE_S = 300.0
 _WARM = 200
-"""So many pods are bound before the turn is timed: caches fill, connections open."""
+"""Pods that are bound before the timed ones: caches fill, connections open."""
 
 _LOOK_S = 0.1
-"""How often kube-scheduler is asked how far it is, in seconds: its metrics cost it some CPU."""
+"""Seconds between two reads of kube-scheduler's metrics, which cost it some CPU."""
 
 _RESTING = 0.1
-"""Of a core: the API server rests, with 5,000 nodes."""
+"""Share of a core below which the API server is idle, with 5,000 nodes."""
 
 _SETTLED_S = 30
-"""For how many seconds that is awaited."""
+"""Longest wait for an idle API server, in seconds."""
 
 _BOUND = 'scheduler_schedule_attempts_total{profile="%s",result="scheduled"}'
 _ALGORITHM = "scheduler_scheduling_algorithm_duration_seconds_"
@@ -51,14 +51,14 @@ SERVERS = ("kube-scheduler", "kube-apiserver", "etcd")
 
 @dataclass(frozen=True)
 class Reading:
-    """What has been spent by some moment.
+    """The counters at a moment.
 
     Attributes:
         at: the moment, in monotonic seconds.
         bound: pods bound so far.
         cpu: seconds of CPU so far, by process.
         algorithm_s: seconds of kube-scheduler's algorithm so far.
-        algorithms: how often it ran.
+        algorithms: runs of the algorithm so far.
     """
 
     at: float
@@ -70,13 +70,13 @@ class Reading:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a turn took: pods are created as fast as the API server takes them, and bound.
+    """The readings of a turn: pods are created as fast as the API server accepts them, and bound.
 
     Attributes:
-        first: the reading before the first is created.
-        last: the reading once the last is bound.
-        done: the reading once all of them run. What their kubelets write, and what watches show of
-            it, belongs to each pod; but how much of it falls before `last` depends on who is slow.
+        first: the reading before the first pod is created.
+        last: the reading once the last pod is bound.
+        done: the reading once all pods run. The writes of their kubelets, and the watch events of
+            these, belong to each pod; but the part before `last` depends on the slower side.
     """
 
     first: Reading
@@ -95,11 +95,11 @@ class Turn:
         return took * 1e3 / (self.last.algorithms - self.first.algorithms)
 
     def cpu_ms(self, process: str) -> float:
-        """Return the milliseconds of CPU that a pod took of a process; 0 if there is none."""
+        """Return the milliseconds of CPU of a process for each pod; 0 without the process."""
         return (self.done.cpu.get(process, 0) - self.first.cpu.get(process, 0)) * 1e3 / self._pods
 
     def __str__(self) -> str:
-        """Return how fast it was."""
+        """Return the rate."""
         return f"{self.rate:.0f} pods/s"
 
     @property
@@ -114,9 +114,9 @@ class Cluster:
     Attributes:
         plane: the control plane.
         api: a client of its API server.
-        kubeconfig: of Reserver's own account, which extenders use.
-        folder: for logs.
-        pods: how many are bound in a turn, besides those that warm up.
+        kubeconfig: kubeconfig of Reserver's own account, for the extenders.
+        folder: folder for logs.
+        pods: pods bound in a turn, without the warm-up pods.
     """
 
     plane: ControlPlane
@@ -127,7 +127,7 @@ class Cluster:
     _turns: int = field(default=0, init=False)
 
     def turn(self, variant: Variant) -> Turn:
-        """Let a variant bind the pods of one turn, then delete them."""
+        """Bind the pods of one turn with a variant, then delete them."""
         self._turns += 1
         name = f"turn-{self._turns}"
         self._settle()
@@ -154,7 +154,7 @@ class Cluster:
         return Turn(first, last, done)
 
     def _settle(self) -> None:
-        """Wait until the API server rests: what the turn before left is not this one's."""
+        """Wait until the API server is idle, as the previous turn may have left work."""
         pid = self.plane.pids["kube-apiserver"]
         for _ in range(_SETTLED_S):
             before = cpu_s(pid)
@@ -179,12 +179,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Rounds:
-    """In which variants take turns.
+    """Turns of variants.
 
     Attributes:
-        nodes: of the cluster.
-        pods: that are bound in a turn.
-        count: how often each variant has its turn.
+        nodes: nodes of the cluster.
+        pods: pods bound in a turn.
+        count: turns of each variant.
     """
 
     nodes: int
@@ -194,7 +194,7 @@ class Rounds:
     def run(
         self, names: Sequence[str], take: Callable[[Cluster, Variant], Taken]
     ) -> dict[str, list[Taken]]:
-        """Return what each turn of each variant gave, on a control plane of its own."""
+        """Return the results of each variant's turns, on a new control plane."""
         taken: dict[str, list[Taken]] = {name: [] for name in names}
         with (
             tempfile.TemporaryDirectory(prefix="reserver-throughput-") as folder,
@@ -204,7 +204,7 @@ class Rounds:
             account = install(plane.kubeconfig, plane.folder, NAMESPACE)
             create_nodes(plane.kubeconfig, self.nodes, cpu="32", memory="128Gi")
             cluster = Cluster(plane, api, account, Path(folder), self.pods)
-            cluster.turn(VARIANTS[names[0]])  # In the first one all is new.
+            cluster.turn(VARIANTS[names[0]])  # The first turn fills caches, and is not counted.
             for number in range(self.count):
                 for name in [*names[number % len(names) :], *names[: number % len(names)]]:
                     taken[name].append(take(cluster, VARIANTS[name]))
@@ -212,13 +212,13 @@ class Rounds:
         return taken
 
     def __str__(self) -> str:
-        """Return where and how often it was measured."""
+        """Return machine, number of turns and pods."""
         return f"{machine(chosen())}; medians of {self.count} turns of {self.pods:,} pods"
 
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Build what turns need; have a start that fails, or a turn without end, end the program."""
+    """Build the tools of turns; end the program if a start fails or a turn does not end."""
     heed_signals()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -233,8 +233,8 @@ class Metrics:
     """The metrics of one kube-scheduler.
 
     Attributes:
-        plane: what it belongs to.
-        port: where it serves them.
+        plane: its control plane.
+        port: port of its metrics.
         profile: its `schedulerName`.
     """
 
@@ -243,7 +243,7 @@ class Metrics:
     profile: str
 
     def read(self, pids: Mapping[str, int]) -> Reading:
-        """Return what has been spent by now, by processes as well."""
+        """Return the counters of this moment, with the CPU times of processes."""
         context = ssl.create_default_context(cafile=self.plane.ca_file)
         headers = {"Authorization": f"Bearer {self.plane.token}"}
         url = f"https://127.0.0.1:{self.port}/metrics"
@@ -257,10 +257,10 @@ class Metrics:
 
 
 def _reached(metrics: Metrics, pids: Mapping[str, int], bound: int) -> Reading:
-    """Return the first reading with so many pods bound.
+    """Return the first reading with `bound` pods bound.
 
     Raises:
-        TimeoutError: they are not bound within five minutes.
+        TimeoutError: five minutes have passed.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while (reading := metrics.read(pids)).bound < bound:
@@ -271,7 +271,7 @@ def _reached(metrics: Metrics, pids: Mapping[str, int], bound: int) -> Reading:
 
 
 def _pod(name: str, scheduler: str) -> dict[str, Any]:
-    """Return a pod of a few hundredths of a CPU: thousands fit beside each other."""
+    """Return a pod of a few hundredths of a CPU: thousands fit on the nodes."""
     document = new_pod(name, {"cpu": "50m", "memory": "64Mi"})
     for container in document["spec"]["containers"]:
         container["image"] = "registry.example/shop/web:2.41.0"

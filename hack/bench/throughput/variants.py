@@ -1,4 +1,4 @@
-"""What is compared: kube-scheduler alone, with Reserver, and with a plain extender in Go."""
+"""The variants: kube-scheduler alone, with Reserver, and with a plain extender in Go."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SHIPPED = _CONFIG / "kube-scheduler.yaml"
 _SHIPPED_TLS = _CONFIG / "static-pod/kube-scheduler.yaml"
 
 BEST = 100
-"""Names that Reserver answers at most, and the second of the plain extenders."""
+"""Most names in an answer of Reserver, and of the second plain extender."""
 
 
 class Extender(NamedTuple):
     """A running extender.
 
     Attributes:
-        pid: of its process.
-        port: on loopback.
-        tls: the folder of the files for mutual TLS; None for plain HTTP.
+        pid: its process.
+        port: its port on loopback.
+        tls: folder of the files for mutual TLS; None for plain HTTP.
     """
 
     pid: int
@@ -45,8 +45,8 @@ class Variant(NamedTuple):
     """A way of scheduling.
 
     Attributes:
-        title: what the table calls it.
-        verbs: that kube-scheduler calls its extender for; nothing without an extender.
+        title: its name in the table.
+        verbs: verbs of the extender in kube-scheduler's configuration; empty without an extender.
         run: starts the extender with a kubeconfig and a folder for its log.
     """
 
@@ -102,7 +102,7 @@ def _reserver_tls(kubeconfig: Path, folder: Path) -> Iterator[Extender]:
 
 
 def issue(folder: Path) -> None:
-    """Write certificates of Reserver and of kube-scheduler, and those of their CA, once."""
+    """Write certificates of Reserver, of kube-scheduler and of their CA."""
     ca = trustme.CA()
     ca.cert_pem.write_to_path(folder / "ca.crt")
     of_scheduler = ca.issue_cert(common_name="system:kube-scheduler")
@@ -114,7 +114,7 @@ def issue(folder: Path) -> None:
 def plain_extender(
     most: int, *flags: str
 ) -> Callable[[Path, Path], AbstractContextManager[Extender]]:
-    """Return what starts an extender in Go that answers so many names at most; 0: all.
+    """Return a function that starts a Go extender with at most `most` names per answer; 0: all.
 
     With `-least` it does as little as an extender can: it decodes no call to Filter.
     """

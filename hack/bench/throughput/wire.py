@@ -1,7 +1,7 @@
-"""What goes over loopback to an extender and back, with the timestamps of the kernel.
+"""The packets between kube-scheduler and an extender on loopback, with kernel timestamps.
 
-An extender cannot say when a request reached its socket, only when it came to read it. A packet
-socket can, for any extender, without a change to it; it needs CAP_NET_RAW.
+An extender knows only when it read a request, not when the request reached its socket. A packet
+socket shows that for any extender, unchanged; it needs CAP_NET_RAW.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _IPV4, _TIMESTAMP, _FILTER, _BUFFER = 0x0800, 35, 26, 33
 
 _BUFFER_BYTES = 2**26
 _SEEN_BYTES = 160
-"""Of each packet: headers, and the first line of a request."""
+"""Captured bytes of each packet: headers, and the first line of a request."""
 
 _LOOK_S = 0.5
-"""How often new connections of the extender are looked up, in seconds."""
+"""Seconds between two look-ups of the extender's connections."""
 
 _OUTGOING = 4
-"""PACKET_OUTGOING: on loopback each packet is seen once more as it comes in."""
+"""PACKET_OUTGOING: on loopback each packet is seen again as an incoming one."""
 
 _ESTABLISHED = "01"
 
@@ -36,9 +36,9 @@ class Packet(NamedTuple):
     """A TCP segment with a payload.
 
     Attributes:
-        at: unix seconds at which the kernel delivered it.
-        source: port.
-        target: port.
+        at: unix seconds of its delivery by the kernel.
+        source: source port.
+        target: destination port.
         begins: the first bytes of its payload.
     """
 
@@ -50,13 +50,13 @@ class Packet(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """A Filter call as the wire shows it, in unix seconds.
+    """A Filter call on the wire, in unix seconds.
 
     Attributes:
-        first: its first segment was delivered.
-        last: its last one was.
-        answered: the first segment of the answer was.
-        is_alone: nothing else came to the extender shortly before, or meanwhile.
+        first: delivery of its first segment.
+        last: delivery of its last segment.
+        answered: delivery of the answer's first segment.
+        is_alone: no other packet reached the extender shortly before, or meanwhile.
     """
 
     first: float
@@ -78,9 +78,9 @@ def filter_calls(packets: Iterable[Packet], port: int, lull_s: float) -> Iterato
     """Yield the Filter calls to an extender; kube-scheduler makes them one after the other.
 
     Args:
-        packets: in their order, of this extender alone.
-        port: where it listens.
-        lull_s: for how long nothing else happened before a call that is alone, in seconds.
+        packets: packets of this extender alone, in their order.
+        port: port of the extender.
+        lull_s: seconds without other packets before a call that counts as alone.
     """
     caller, first, last, is_quiet, beside = 0, 0.0, 0.0, False, 0.0
     for each in packets:
@@ -101,8 +101,8 @@ def captured(port: int, pid: int) -> Iterator[list[Packet]]:
     """Yield a list to which the packets of an extender are added until the end of the block.
 
     Args:
-        port: where it listens.
-        pid: of its process, whose other connections belong to it as well.
+        port: port of the extender.
+        pid: process of the extender, whose other connections are captured as well.
     """
     packets: list[Packet] = []
     is_over = threading.Event()
@@ -140,9 +140,9 @@ def _read(
 
 
 def _admit(sniffer: socket.socket, ports: Sequence[int]) -> None:
-    """Let packets in that come from these ports or go there (a classic BPF program)."""
+    """Admit only packets from or to these ports (a classic BPF program)."""
     wanted = [*dict.fromkeys(ports)][:100]  # Jumps reach 255 instructions.
-    end = 3 + 2 * len(wanted) + 1  # Where packets are dropped; after it, where they are let in.
+    end = 3 + 2 * len(wanted) + 1  # The instruction that drops packets; the next one admits them.
     program = [(0x28, 0, 0, 0xFFFFF004), (0x15, end - 2, 0, _OUTGOING)]  # ld type; jeq outgoing
     for offset in (20, 22):  # The ports, behind an IPv4 header without options.
         program.append((0x28, 0, 0, offset))
@@ -162,7 +162,7 @@ def _ports(pid: int) -> Iterator[int]:
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         try:
             sockets.add(str(descriptor.readlink()))
-        except OSError:  # It was closed meanwhile.
+        except OSError:  # The descriptor was closed meanwhile.
             continue
     for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()

@@ -1,9 +1,9 @@
 """`python -m hack.bench.upstream` runs Kubernetes' own scheduler_perf with and without Reserver.
 
-Its workloads, its API server and its kube-scheduler are upstream's, unchanged; with an extender
-their test cases name the KubeSchedulerConfiguration that we ship. kube-scheduler alone, Reserver,
-and an extender in Go that decides nothing take turns in one run. Ratios count: the thresholds that
-upstream has are those of its own machines.
+Its workloads, its API server and its kube-scheduler are upstream's, unchanged; with an extender its
+test cases use Reserver's shipped KubeSchedulerConfiguration. kube-scheduler alone, Reserver, and an
+extender in Go that decides nothing take turns in one run. Only ratios matter: upstream's thresholds
+are for its own machines.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Upstream:
     """scheduler_perf of a version of Kubernetes, as a program and the files that it reads."""
 
     def __init__(self, folder: Path) -> None:
-        """Build it, unless it is there.
+        """Build it, unless it is built already.
 
         Raises:
             BuildError: no usable Go, a failed download, or a failed compilation.
@@ -63,7 +63,7 @@ class Upstream:
         """Return the pods a second of a workload, with one of hack.bench.throughput's variants.
 
         Raises:
-            ValueError: it failed; the message names the file with what it wrote.
+            ValueError: it failed; the message names the file with its output.
         """
         with self._files(workload, way) as (folder, environment):
             pattern = "/".join(f"^{part}$" for part in workload.title.split("/"))
@@ -85,7 +85,7 @@ class Upstream:
 
     @contextmanager
     def _files(self, workload: Workload, way: str) -> Iterator[tuple[Path, dict[str, str]]]:
-        """Copy what the program reads; yield the copy and the variables that it needs."""
+        """Copy the program's files; yield the copy and the program's environment variables."""
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
             shutil.copytree(
@@ -96,10 +96,10 @@ class Upstream:
                 dirs_exist_ok=True,
             )
             for each in (folder, folder / workload.topic):
-                each.chmod(0o755)  # As read-only as the module cache.
+                each.chmod(0o755)  # The module cache is read-only.
             modules = self._source.parents[1]  # k8s.io/kubernetes@VERSION is below it.
             environment = {
-                # Paths in a program without those of its build are found by these two.
+                # A program that runs outside of its build finds its paths by these two.
                 "TEST_SRCDIR": str(modules.parent),
                 "TEST_WORKSPACE": modules.name,
                 "PATH": f"{bin_dir()}{os.pathsep}{os.environ['PATH']}",
@@ -109,7 +109,7 @@ class Upstream:
             yield folder, environment
 
     def _beside(self, topic: Path, way: str) -> dict[str, str]:
-        """Have the cases call an extender; return what starts it."""
+        """Make the cases call an extender; return the variables that start it."""
         held = HeldPort()
         port = held.number
         held.close()

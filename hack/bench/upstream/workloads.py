@@ -1,4 +1,4 @@
-"""Which of upstream's workloads are run, and what they gave."""
+"""The workloads of upstream that are run, and their results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _THROUGHPUT, _DURATION = "SchedulingThroughput", "SchedulingDuration"
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload of upstream's.
+    """A workload of upstream.
 
     Attributes:
         topic: its folder below test/integration/scheduler_perf.
         case: the test case.
-        name: of the workload in the case.
-        pods: that are measured, where upstream gives no throughput: it does so for nothing that is
-            done within a second. 0 where it gives one.
+        name: name of the workload in the case.
+        pods: measured pods, if upstream reports no throughput, as for workloads of less than a
+            second; else 0.
     """
 
     topic: str
@@ -31,11 +31,11 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """What upstream calls it."""
+        """Its name in upstream's output."""
         return f"{self.case}/{self.name}"
 
 
-# Of each case the smallest that takes seconds.
+# Of each case the smallest workload that takes seconds.
 WORKLOADS = (
     Workload("misc", "SchedulingBasic", "500Nodes"),
     Workload("affinity", "SchedulingPodAffinity", "500Nodes"),
@@ -66,9 +66,9 @@ WITH_THRESHOLDS = (
 
 
 def with_scheduler(cases: str, config: str) -> str:
-    """Return upstream's test cases with a KubeSchedulerConfiguration in each of them.
+    """Return upstream's test cases with a KubeSchedulerConfiguration in each.
 
-    A case that has one of its own keeps its own: upstream's is what it measures.
+    A case with its own configuration keeps it: that is the subject of its measurement.
     """
     return yaml.safe_dump(
         [{"schedulerConfigPath": config, **case} for case in yaml.safe_load(cases)],
@@ -78,11 +78,11 @@ def with_scheduler(cases: str, config: str) -> str:
 
 @dataclass(frozen=True)
 class Rate:
-    """What one run of a workload gave.
+    """The result of one run of a workload.
 
     Attributes:
-        pods: a second.
-        threshold: what upstream asks of its own machines, in pods a second; 0 if nothing.
+        pods: pods a second.
+        threshold: upstream's threshold for its own machines, in pods a second; 0 for none.
     """
 
     pods: float
@@ -90,15 +90,15 @@ class Rate:
 
     @property
     def is_too_low(self) -> bool:
-        """Whether upstream's program fails for it."""
+        """Whether upstream's program fails because of its threshold."""
         return bool(self.threshold) and self.pods <= self.threshold
 
 
 def throughput(items: str, pods: int = 0) -> Rate:
-    """Return the rate that one run of a workload gave, or so many pods in its whole duration.
+    """Return the rate of one run, or `pods` over its whole duration.
 
     Raises:
-        ValueError: it gave none.
+        ValueError: the run reported no throughput.
     """
     found = {
         item["labels"]["Metric"]: item["data"]
@@ -118,7 +118,7 @@ def rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield a row for each workload: pods a second, and the median of each turn's ratio.
 
-    At last comes upstream's threshold.
+    The last cell is upstream's threshold.
     """
     for workload, by_way in found.items():
         cells = [workload.title]
