@@ -1,1 +1,1 @@
-"""A storm on the real control plane: reserver's promises while everything around it fails."""
+"""A storm on the real control plane: Reserver's promises while its dependencies fail."""

@@ -1,4 +1,4 @@
-"""`python -m hack.chaos` storms the real control plane and says which promises were broken."""
+"""`python -m hack.chaos` storms the real control plane and reports broken promises."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STRIKES = {
     "wrong-clock": 6,
 }
 _BIND_FAULT_EVERY = 10
-_LONGER = 6  # times as long as planned a storm may last
+_LONGER = 6  # highest multiple of the planned time of a storm
 _STRIKES_OF_ALL = {
     "kill-reserver": 8,
     "restart-scheduler": 3,
@@ -49,7 +49,7 @@ _STRIKES_OF_ALL = {
 def main() -> None:
     """The command line."""
     options = _options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it would not stop what was started
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Else started programs would stay.
     console = Console()
     if options.list_bugs:
         for name, bug in BUGS.items():
@@ -85,13 +85,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=2000, help="created during a storm")
     parser.add_argument("--reservations", type=int, default=300, help="written during a storm")
     parser.add_argument("--groups", type=int, default=60, help="of pods, reserved for as well")
-    parser.add_argument("--minutes", type=float, default=0.7, help="that each storm lasts at least")
+    parser.add_argument("--minutes", type=float, default=0.7, help="least duration of each storm")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))  # noqa: S311
     parser.add_argument("--faults", default=",".join(RUNS), help="the runs (default: all of them)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep histories and logs there")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--bug", default="", help="storm with what once broke a promise; or all")
-    what.add_argument("--list-bugs", action="store_true", help="tell what these were, and no more")
+    what.add_argument("--bug", default="", help="storm with a past bug, or all of them")
+    what.add_argument("--list-bugs", action="store_true", help="list the past bugs and exit")
     options = parser.parse_args()
     options.bug = ",".join(BUGS) if options.bug == "all" else options.bug
     if unknown := set(filter(None, options.bug.split(","))) - set(BUGS):

@@ -1,4 +1,4 @@
-"""What a thread has to do, and when."""
+"""The timed actions of a thread."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Action = Callable[[], None]
 
 
 class Agenda:
-    """What one thread has to do, and when; it belongs to that thread.
+    """The timed actions of one thread, to which it belongs.
 
     Args:
-        rng: for whatever is random.
-        times: how often new work is begun.
-        seconds: in how long, roughly.
-        over: set when all is to end, whatever is left to do.
+        rng: the source of random numbers.
+        times: number of actions to begin.
+        seconds: approximate time in which they begin.
+        over: set to end at once, whatever is left.
 
     Attributes:
-        is_ending: it was told to stop: what follows from what follows has to end.
+        is_ending: it was stopped: actions must not schedule further ones.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class Agenda:
         self.is_ending = False
 
     def after(self, least: float, most: float, action: Action) -> None:
-        """Does something after so many seconds."""
+        """Schedule an action after a random number of seconds."""
         at = time.time() + self._rng.uniform(least, most)
         heapq.heappush(self._due, (at, next(self._sequence), action))
 
     def work(self, begin: Callable[[], bool], stop: threading.Event) -> None:
-        """Begins all there is to begin, and does all that follows; stopped, it begins no more.
+        """Begin all actions and run all scheduled ones; once stopped, begin no more.
 
-        What could not be begun (False) is tried again.
+        An action that could not begin (False) is repeated.
         """
         next_one = time.time()
         while not self._over.is_set():

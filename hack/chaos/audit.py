@@ -1,4 +1,4 @@
-"""What the manager and reserver make of each other's work when all has settled."""
+"""Comparison of the manager's book with Reserver's state, once all has settled."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hack.chaos.standing import standing
 
 @dataclass(frozen=True)
 class Landings:
-    """What became of owners whose reservation lived until they were bound, or to the end.
+    """The landings of owners whose reservation lived until they were bound, or to the end.
 
     Attributes:
-        lived: how many there were.
-        missed: one line for each that is not on its seat.
-        waiting: how many of these are bound nowhere.
+        lived: number of these owners.
+        missed: one line for each owner that is not on its seat.
+        waiting: number of missed owners without a node.
     """
 
     lived: int
@@ -31,7 +31,7 @@ class Landings:
 
     @classmethod
     def of(cls, book: Book) -> Self:
-        """Counts them; call it when nothing moves any more."""
+        """Count the landings of a book in which nothing changes any more."""
         now = time.time()
         lived = [
             hold
@@ -40,10 +40,10 @@ class Landings:
         ]
         missed = [hold for hold in lived if hold.landed_on != hold.terms.node]
         waiting = sum(not hold.landed_on for hold in missed)
-        return cls(len(lived), tuple(_tell(hold) for hold in missed), waiting)
+        return cls(len(lived), tuple(_line(hold) for hold in missed), waiting)
 
 
-def _tell(hold: Hold) -> str:
+def _line(hold: Hold) -> str:
     terms = hold.terms
     what = f"{terms.item} ({terms.cpu}m, {hold.form.name}, {terms.policy})"
     return f"{what}: seat on {terms.node}, {hold.landed_on or 'still pending'}"
@@ -51,17 +51,16 @@ def _tell(hold: Hold) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Remains:
-    """What stands in the stores against what the manager wants to stand there.
+    """The entries of the stores, compared with those that the manager expects.
 
     Attributes:
-        entries: how many there are for pods that they name and that have not expired, others'
-            included.
-        held: how many reservations are active besides those for groups, says reserver.
-        lost: owners whose reservation is gone though nothing ended it.
-        leaked: owners who landed, but whose reservation still stands.
-        forgotten: the same, where the pod is gone, and with it the claim that was on it.
-        unseen: the same, where reserver may have seen the reservation only after they had landed.
-        groups: of those for groups.
+        entries: entries for named pods that have not expired, including other managers'.
+        held: active reservations without those for groups, by Reserver's metric.
+        lost: owners whose reservation is gone although nothing ended it.
+        leaked: owners that landed, but whose reservation still exists.
+        forgotten: leaked owners whose pod is gone, and with it the record of the claim.
+        unseen: leaked owners that landed before Reserver must have seen the reservation.
+        groups: the comparison for groups.
     """
 
     entries: int
@@ -74,7 +73,7 @@ class Remains:
 
     @classmethod
     def of(cls, api: Api, book: Book, groups: Groups, namespace: str, reserver: Replicas) -> Self:
-        """Compares; call it when the manager writes no more."""
+        """Compare; call it when the manager does not write any more."""
         found = list(standing(api))
         owners = [each.owner for each in found if each.owner]
         mine = {name for space, name in owners if space == namespace}
@@ -97,7 +96,7 @@ class Remains:
         )
 
     def violations(self) -> Iterator[str]:
-        """Yields what must not be."""
+        """Yield the violations."""
         for what in ("lost", "leaked"):
             if names := getattr(self, what):
                 yield f"reservations {what}: {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""The manager's picture: what pods use, what it holds for whom, and what became of it."""
+"""The manager's book: the pods, their use of nodes, and its reservations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ENDLESS = float("inf")
 
 @dataclass(kw_only=True)
 class Hold:
-    """A reservation as the manager thinks of it.
+    """A reservation in the manager's book.
 
     Attributes:
-        form: how it is written.
-        written_at: when the API server had confirmed what it says now, unix seconds.
-        terms: what it says now.
-        is_over: removed, given up, or its owner has landed.
+        form: the form in which it is written.
+        written_at: unix seconds at which the API server confirmed its current terms.
+        terms: its current terms.
+        is_over: removed, abandoned, or its owner has landed.
         owner_came: its owner was created.
-        was_awaited: at that moment it held, had its room, and reserver must have seen it.
+        was_awaited: at that moment it held, had its room, and Reserver must have seen it.
         landed_on: the node that its owner was bound to.
-        was_seen: when that happened, reserver must have seen it.
-        had_room: from then until it landed, its node had room for all that was held there.
-        was_missed: its owner went while nobody could look; whether it had landed is not known.
+        was_seen: at that moment Reserver must have seen it.
+        had_room: since then until the landing, its node had room for all holds there.
+        was_missed: its owner was deleted during a gap of the watch; a landing is unknown.
     """
 
     form: Form
@@ -45,20 +45,20 @@ class Hold:
     written_at: float = ENDLESS
 
     def holds(self, now: float) -> bool:
-        """Whether it counts at `now`, unix seconds."""
+        """Return whether it holds at `now`, unix seconds."""
         return not self.is_over and now < self.terms.expires
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenPod:
-    """A pod as the watch showed it last.
+    """A pod in its last watch event.
 
     Attributes:
         name: its name.
-        uid: of this pod.
-        node: where it is bound, empty until it is.
-        cpu: millicores.
-        claims: the refs of the reservations that it says it claimed.
+        uid: its UID.
+        node: the node that it is bound to; empty before.
+        cpu: its request in millicores.
+        claims: refs of the reservations in its claims annotation.
     """
 
     name: str
@@ -69,16 +69,16 @@ class SeenPod:
 
 
 class Book:
-    """The manager's picture; all methods may be called from any thread.
+    """The manager's book; all methods may be called from any thread.
 
     Args:
-        nodes: where it reserves.
+        nodes: nodes for its reservations.
         grace_s: see below.
-        groups: what another manager holds, which follows the pods.
+        groups: the groups of another manager, which are updated with the pods.
 
     Attributes:
-        grace_s: how long reserver may take to see a write, in seconds.
-        bound: how many pods were seen being bound.
+        grace_s: seconds after a write in which Reserver must have seen it.
+        bound: number of bindings that were seen.
         written: all reservations, in the order of their writing.
     """
 
@@ -96,7 +96,7 @@ class Book:
     # Pods
 
     def pod_seen(self, pod: SeenPod) -> None:
-        """Takes a pod as it is now."""
+        """Update a pod that exists."""
         with self._lock:
             before = self._pods.get(pod.name)
             if before is not None and before.uid != pod.uid:
@@ -111,38 +111,38 @@ class Book:
             self._pods[pod.name] = pod
 
     def pod_gone(self, name: str) -> None:
-        """Takes note that a pod does not exist any more."""
+        """Remove a pod that no longer exists."""
         with self._lock:
             pod = self._pods.pop(name, None)
             if pod is not None and pod.node:
                 self._groups.went(pod.uid)
                 self._used[pod.node] -= pod.cpu
             elif pod is not None and name in self._live:
-                # KWOK ends pods by name: it takes a pod for the one that had the name before.
+                # KWOK ends pods by name: it may end a pod for the previous one of the same name.
                 self._live[name].was_awaited = False
 
     def pod_missed(self, name: str) -> None:
-        """Takes note that a pod went while the watch showed nothing."""
+        """Remove a pod that was deleted during a gap of the watch."""
         with self._lock:
             if name in self._live:
                 self._live[name].was_missed = True
             self.pod_gone(name)
 
     def pods(self) -> list[SeenPod]:
-        """All pods that exist."""
+        """Return all pods that exist."""
         with self._lock:
             return list(self._pods.values())
 
     def pods_of(self, group: Group) -> list[SeenPod]:
-        """Those that the ReplicaSet of a group has made."""
+        """Return the pods of a group's ReplicaSet."""
         return [pod for pod in self.pods() if pod.name.startswith(f"{group.name}-")]
 
     def pod(self, name: str) -> SeenPod | None:
-        """A pod, if it exists."""
+        """Return a pod, if it exists."""
         return self._pods.get(name)
 
     def taken(self) -> int:
-        """What pods, waiting ones included, and reservations take, in millicores."""
+        """Return the requests of all pods, also pending ones, and of reservations in millicores."""
         with self._lock:
             now = time.time()
             held = sum(hold.terms.cpu for hold in self._live.values() if hold.holds(now))
@@ -152,13 +152,13 @@ class Book:
     # Reservations
 
     def live(self) -> list[Hold]:
-        """The reservations that hold something now."""
+        """Return the reservations that hold now."""
         with self._lock:
             now = time.time()
             return [hold for hold in self._live.values() if hold.holds(now)]
 
     def find_room(self, rng: random.Random, cpu: int) -> str | None:
-        """A node with so much room, in millicores, as far as the manager can see."""
+        """Return a random node with so much room in the book, in millicores; None without one."""
         with self._lock:
             held = self._groups.held()
             for hold in self.live():
@@ -167,12 +167,12 @@ class Book:
             return rng.choice(fits) if fits else None
 
     def has_room(self, node: str, cpu: int = 0) -> bool:
-        """Whether a node has room for all that is held there, and so many millicores more."""
+        """Return whether a node has room for all its holds, and so many millicores more."""
         with self._lock:
             return self._room(node) >= cpu
 
     def add(self, hold: Hold) -> bool:
-        """Counts a reservation that is about to be written; False if its room is gone."""
+        """Add a reservation that is about to be written; return False without room for it."""
         with self._lock:
             if self._room(hold.terms.node) < hold.terms.cpu:
                 return False
@@ -181,7 +181,7 @@ class Book:
             return True
 
     def amend(self, hold: Hold, terms: Terms) -> bool:
-        """Counts other terms; False if there is no room for more, or its owner came."""
+        """Change the terms; return False without room for more, or if the owner was created."""
         with self._lock:
             more = terms.cpu - hold.terms.cpu
             if hold.is_over or hold.owner_came or (more > 0 and self._room(terms.node) < more):
@@ -191,18 +191,18 @@ class Book:
             return True
 
     def confirm(self, hold: Hold) -> None:
-        """Takes note that a reservation is written as its terms say."""
+        """Record that the current terms are written."""
         hold.written_at = time.time()
 
     def end(self, hold: Hold) -> None:
-        """Counts a reservation no longer: it was removed, or found gone."""
+        """End a reservation that was removed, or found gone."""
         with self._lock:
             hold.is_over = True
             if self._live.get(hold.terms.owner) is hold:
                 del self._live[hold.terms.owner]
 
     def await_owner(self, hold: Hold) -> None:
-        """Takes note that the owner is about to be created."""
+        """Record that the owner is about to be created."""
         with self._lock:
             hold.owner_came = True
             holds = hold.holds(time.time()) and self._room(hold.terms.node) >= 0
@@ -228,7 +228,7 @@ class Book:
         return time.time() - hold.written_at > self.grace_s
 
     def _overtaken(self, node: str) -> None:
-        """A pod took room at the moment it was reserved: nobody can promise who comes too late."""
+        """Excuse the holds of a node on which a pod took room at the moment of their writing."""
         for hold in self._live.values():
             if hold.terms.node == node:
                 hold.had_room = False

@@ -1,4 +1,4 @@
-"""What once broke a promise: each bug's mishap again, by name, as often as a storm has room for."""
+"""Past bugs that broke a promise: the faults of each, as often as a storm has room for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug that is no more.
+    """A past bug.
 
     Attributes:
-        broke: what went wrong.
-        strikes: how often each fault strikes, `KIND` or `KIND:WAY`; 0: it goes on all the time.
-        every: one binding of so many goes wrong, where bindings do.
+        broke: the broken promise.
+        strikes: number of strikes by fault, `KIND` or `KIND:WAY`; 0 for a permanent fault.
+        every: one in this many bindings fails, where bindings fail.
     """
 
     broke: str
@@ -90,7 +90,7 @@ BUGS = {
 
 
 def _hostile() -> dict[str, Bug]:
-    """A tenant's objects: the same promises, while one kind of them is written all the time."""
+    """Return the bugs of hostile objects: the same promises, while a tenant writes one kind."""
     told = {
         "extreme-skew": "One number in a tenant's object ended Reserver, again at each start.",
         "extreme-amounts": "Clamps that differed let a tenant's object cancel others' holds.",

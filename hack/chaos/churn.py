@@ -1,4 +1,4 @@
-"""Pods that come in bursts and go again, so that capacity moves all the while."""
+"""Pods that are created in bursts and deleted, so that capacity changes all the time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Churn:
     """Creates the storm's pods, burst by burst, and deletes others to make room for them.
 
     Attributes:
-        created: how many so far.
+        created: number of created pods.
     """
 
     def __init__(self, seed: int, scale: Scale, book: Book, pods: Pods) -> None:
@@ -36,11 +36,11 @@ class Churn:
 
     @property
     def is_over(self) -> bool:
-        """Whether all have been created."""
+        """Whether all pods have been created."""
         return self.created >= self._scale.pods
 
     def blow(self, stop: threading.Event) -> None:
-        """Goes on until all are created, or it is stopped; makes up for what it came too late."""
+        """Create pods until all exist, or it is stopped; late bursts are larger."""
         rate = self._scale.pods / (_PACE * self._scale.seconds)
         began = time.monotonic()
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
@@ -52,15 +52,15 @@ class Churn:
                 stop.wait(self._rng.uniform(*_PAUSE))
 
     def _burst(self, sizes: list[int], pool: Executor) -> None:
-        """Creates pods of these sizes, if there is room or some can be made."""
+        """Create pods of these sizes, if there is room or deletions can make it."""
         if not self._make_room(sum(sizes), pool):
-            return  # All that wait are owners, or on their way out.
+            return  # All pending pods are owners, or are being deleted.
         names = [f"{_PREFIX}{self.created + number}" for number in range(1, len(sizes) + 1)]
         list(pool.map(self._pods.create, names, sizes))
         self.created += len(sizes)
 
     def _make_room(self, cpu: int, pool: Executor) -> bool:
-        """Deletes bound pods, whoever they are, and ours that wait; False if these are too few."""
+        """Delete bound pods at random and pending ones of the churn; return False if too few."""
         excess = self._book.taken() + cpu - int(LEVEL * self._scale.cpu)
         pods = self._book.pods()
         self._rng.shuffle(pods)

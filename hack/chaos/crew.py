@@ -17,11 +17,11 @@ class Crew:
 
     Args:
         stop: see below.
-        attend: is called with the name of the phase, several times a second.
+        attend: called with the name of the phase, several times a second.
 
     Attributes:
-        calm: set when no new work is to be begun.
-        stop: set when all is to end.
+        calm: set when no new work may begin.
+        stop: set to end all work.
     """
 
     def __init__(self, stop: threading.Event, attend: Callable[[str], None]) -> None:
@@ -32,30 +32,30 @@ class Crew:
         self._futures: list[Future[None]] = []
 
     def __enter__(self) -> Self:
-        """Nothing runs yet."""
+        """Return itself; no thread runs yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Returns when all threads have ended."""
+        """Return when all threads have ended."""
         self.calm.set()
         self.stop.set()
         self._pool.shutdown()
 
     def add(self, work: Callable[[threading.Event], None], end: threading.Event) -> Future[None]:
-        """Begins a work in a thread of its own; it is given the event that tells it to end."""
+        """Start a thread, which is given the event that ends it."""
         future = self._pool.submit(work, end)
         self._futures.append(future)
         return future
 
     def look(self, phase: str) -> None:
-        """Attends to what is going on; raises what ended a thread."""
+        """Attend to the storm; raise the exception of a thread that has failed."""
         self._attend(phase)
         for future in self._futures:
             if future.done():
                 future.result()
 
     def until(self, condition: Callable[[], bool], phase: str, seconds: float) -> bool:
-        """Waits until a condition holds; returns False if that takes longer than `seconds`."""
+        """Wait until a condition is true; return False after `seconds`."""
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:

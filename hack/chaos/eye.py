@@ -1,4 +1,4 @@
-"""The manager's eye: follows the storm's pods, straight from the API server."""
+"""The manager's watch of the storm's pods, directly from the API server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Eye:
         self.looked = threading.Event()  # all pods have been listed once
 
     def follow(self, stop: threading.Event) -> None:
-        """Lists, then watches, until stopped; an idle watch ends with the next event."""
+        """List, then watch, until stopped; an idle watch ends with the next event."""
         while not stop.is_set():
             try:
                 if not self._version:
@@ -71,9 +71,9 @@ class Eye:
 
 
 def _claims(annotations: dict[str, str]) -> frozenset[str]:
-    """The refs that a pod says it claimed, without what tells apart who stood there when.
+    """Return the refs in a pod's claims annotation, without UIDs and slots.
 
-    What the storm has forged does not count.
+    Claims that the storm has forged do not count.
     """
     identities = [] if FORGED in annotations else json.loads(annotations.get(CLAIMS, "[]"))
     return frozenset(each.rpartition("@")[0].partition("#")[0] for each in identities)

@@ -1,4 +1,4 @@
-"""What is done to reserver and to all that it depends on, at random instants."""
+"""Faults of Reserver and of its dependencies, at random instants."""
 
 from __future__ import annotations
 
@@ -18,36 +18,34 @@ from hack.chaos.scale import Scale
 from hack.chaos.standstill import Standstill
 from hack.promises.history import Outage
 
-_CALM_END = 0.95  # the part of the storm, as a share of its time, in which faults strike
-_DOWN = 1.0  # seconds that reserver stays dead at most
-_REST = (
-    2.0  # seconds between two faults that there may be in any case: reserver has to do some work
-)
+_CALM_END = 0.95  # share of the storm's time in which faults strike
+_DOWN = 1.0  # most seconds for which Reserver stays dead
+_REST = 2.0  # seconds that may always pass between two faults, as Reserver needs time for work
 _AWAITED = 0.75  # share of its starts after which it is ready before the next fault
 _RECORDED = 1.0
-"""After how many seconds the claims are in the store that reserver knows of when it is ready."""
+"""Seconds after readiness in which Reserver has stored all claims that it has read."""
 WATCH_FAULTS = ("cut", "expire", "silence", "refuse")
 LONGEST_SILENCE = 5.0
-"""How long watches may say nothing, or be refused, in seconds."""
+"""Most seconds for which watches are silent, or refused."""
 SEEN = 1.0
-"""How long reserver may take to see a write while nothing holds it up, in seconds; so long it has
-between two silences, or they would be one that is longer."""
+"""Seconds in which an undisturbed Reserver must see a write; also the pause between two silences,
+which would otherwise be a single longer one."""
 
 
 def kind_of(fault: str) -> str:
-    """Return the kind of a fault: `cut-watch` of `cut-watch:silence`, which is one way of it."""
+    """Return the kind of a fault: `cut-watch` for `cut-watch:silence`."""
     return fault.partition(":")[0]
 
 
 def ways_of(kind: str, faults: Iterable[str]) -> frozenset[str]:
-    """Return in which ways only a kind of fault is to strike; empty if in all."""
+    """Return the ways in which a kind of fault may strike; empty for all ways."""
     return frozenset(
         way for each, _, way in (f.partition(":") for f in faults) if each == kind and way
     )
 
 
 class Faults:
-    """Strikes when it is time, one fault after the other.
+    """Strikes at its due times, one fault after the other.
 
     Use it in one thread, which lives as long as the control plane: what it starts ends with that.
     """
@@ -73,40 +71,40 @@ class Faults:
 
     @property
     def count(self) -> int:
-        """How many faults there were, bindings that went wrong included."""
+        """Number of faults, including failed bindings."""
         return self._struck.total() + self._bed.mishaps.seen.total()
 
     @property
     def ends(self) -> tuple[float, ...]:
-        """When a reserver ended, unix seconds."""
+        """Ends of Reserver processes, unix seconds."""
         return tuple(self._bed.reserver.ends)
 
     @property
     def outages(self) -> tuple[Outage, ...]:
-        """When Reserver, or what it depends on, stood still."""
+        """Times in which Reserver, or a dependency, stood still."""
         return tuple(self._still.outages)
 
     @property
     def pauses(self) -> tuple[Outage, ...]:
-        """When nobody could call it."""
+        """Times in which no client could call Reserver."""
         return tuple(self._still.pauses)
 
     @property
     def are_over(self) -> bool:
-        """Whether all have struck that come at instants."""
+        """Whether all faults at instants have struck."""
         return not self._coming
 
     def __str__(self) -> str:
-        """Return how many of each kind there were."""
+        """Return the number of faults of each kind."""
         kinds = self._struck + self._bed.mishaps.seen
         return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "none"
 
     def next_due(self, elapsed: float) -> str | None:
-        """The fault that has to strike now, so many seconds into the storm."""
+        """Return the fault that is due, `elapsed` seconds into the storm; None for none."""
         return self._coming[-1] if self._coming and self._next_at <= elapsed else None
 
     def strike(self, elapsed: float) -> None:
-        """Lets the next fault strike; returns when what it ended runs again."""
+        """Let the next fault strike; return when the program that it ended runs again."""
         arms: dict[str, Callable[[str], str]] = {
             "kill-reserver": self._kill_reserver,
             "standby": self._kill_replica,
@@ -126,10 +124,10 @@ class Faults:
         self._plan(elapsed + seconds)
 
     def mend(self) -> None:
-        """Starts again what has ended by itself, as a kubelet would.
+        """Restart programs that ended by themselves, as a kubelet would.
 
         Raises:
-            RuntimeError: reserver has ended by itself and had no reason to.
+            RuntimeError: Reserver has ended by itself without a reason.
         """
         bed = self._bed
         began = time.time()
@@ -140,7 +138,7 @@ class Faults:
             self._note(began, "scheduler ended by itself")
 
     def _plan(self, elapsed: float) -> None:
-        """Spreads what is to come over the time that is left, less what striking takes."""
+        """Spread the remaining faults over the remaining time, less the time that they take."""
         if self._coming:
             mean = (_CALM_END * self._seconds - elapsed) / len(self._coming)
             mean -= statistics.fmean(self._striking_s or [0.0])
@@ -152,18 +150,18 @@ class Faults:
             log.write(json.dumps({"at": began, "until": time.time(), "what": what}) + "\n")
 
     def cease(self) -> None:
-        """No binding goes wrong any more."""
+        """End the failures of bindings."""
         self._bed.mishaps.every = 0
 
     def _kill_reserver(self, way: str) -> str:
-        """Kills it; mostly the next fault comes once it is ready, but not one `at-once`."""
+        """Kill Reserver; mostly the next fault waits for its readiness, except with `at-once`."""
         self._bed.reserver.kill(self._rng.uniform(0, _DOWN))
         if way != "at-once" and self._rng.random() < _AWAITED:
             self._bed.reserver.wait_ready()
         return "reserver killed"
 
     def _kill_replica(self, way: str) -> str:
-        """Kills the leader, or the standby, or has the leader stand still, in turn.
+        """Kill the leader, kill the standby, or freeze the leader, in turn.
 
         One of them leads before the next fault.
         """
@@ -182,10 +180,10 @@ class Faults:
         return "scheduler restarted"
 
     def _restart_apiserver(self, _: str) -> str:
-        """Ends it and starts it; where reserver is killed at all, it comes back in between.
+        """Restart the API server; if Reserver may be killed, it restarts in between.
 
-        Not before reserver has read and written down what happened while it was away: claims that
-        neither was told of are the one kind that is forgotten, as docs/operations.md says.
+        Not before Reserver has read and stored the events of its absence: claims that neither
+        process has seen are the only ones that may be forgotten, see docs/operations.md.
         """
         plane = self._bed.plane
         if "kill-reserver" in self._kinds:
@@ -207,10 +205,10 @@ class Faults:
         return what
 
     def _compact(self) -> None:
-        """Has etcd forget what is older than a second, as the API server does with five minutes.
+        """Compact etcd to one second ago, as the API server does with five minutes.
 
-        With the latest of all it would break off what the API server itself has yet to read, and
-        with that the watches of those who judge.
+        A compaction to the latest revision would break the API server's own pending reads, and with
+        these the watches of the checkers.
         """
         url = f"{self._bed.plane.etcd_url}/v3/kv"
         now = _post(f"{url}/range", {"key": base64.b64encode(b"/").decode()})
@@ -247,4 +245,4 @@ def _post(url: str, body: dict[str, str]) -> dict[str, dict[str, str]]:
 
 
 _START_S = 180.0
-"""How long the API server may take to start on cores that the storm and others keep busy."""
+"""Seconds in which the API server must start on busy cores."""

@@ -1,4 +1,4 @@
-"""Somebody who copies an owner's pod, with its claims, to where these count for nothing."""
+"""A tenant that copies an owner's pod with its claims, to nodes where these must not count."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hack.chaos.pods import CLAIMS, Pods
 _PAUSE = (0.5, 1.5)  # seconds from one forged pod to the next
 _MIRRORS = 0.5  # share of them
 _MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of pods by which a kubelet shows what it runs from a file."""
+"""The annotation of static pods' mirror pods."""
 
 
 class Forger:
-    """Creates pods that say they have the slot of a pod of a group.
+    """Creates pods whose annotation claims the slot of a group's pod.
 
-    They match what is reserved for it, and are where it has no slot; or they are mirror pods, on
+    They match the group's owners, on a node where the pod has no slot; or they are mirror pods, on
     any node, some under an owner's name.
 
     Attributes:
-        created: how many so far.
+        created: number of forged pods.
     """
 
     def __init__(self, seed: int, book: Book, groups: Groups, pods: Pods, nodes: list[str]) -> None:
@@ -35,7 +35,7 @@ class Forger:
         self.created = 0
 
     def forge(self, stop: threading.Event) -> None:
-        """Goes on until stopped."""
+        """Forge pods until stopped."""
         while not stop.wait(self._rng.uniform(*_PAUSE)):
             settled = [g for g in self._groups if sum(g.nodes.values()) >= g.slots]
             owners = [(g, p) for g in settled for p in self._book.pods() if p.uid in g.claimants]
@@ -47,7 +47,7 @@ class Forger:
         try:
             claims = self._pods.claims(owner)
         except ApiFault:
-            return  # It is gone, or the API server is away.
+            return  # The pod is gone, or the API server is away.
         name, nodes = f"forged-{self.created}", set(self._nodes) - group.nodes.keys()
         said = {CLAIMS: claims}
         if self._rng.random() < _MIRRORS:

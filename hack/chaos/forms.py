@@ -1,4 +1,4 @@
-"""The ways to write a reservation, as a key or an object, with all that a storm varies."""
+"""The forms of a reservation, as a key or an object, with all terms that a storm varies."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hack.bed.install import LIST_STORE, SPEC_STORE
 from hack.chaos.scale import MEMORY_PER_CPU
 
 OBJECT_STORE = ("reserver-system", "")
-"""Where Reservation objects are written: their namespace; each has a name of its own."""
+"""Namespace of Reservation objects; each has its own name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What one reservation says.
+    """The terms of one reservation.
 
     Attributes:
-        node: whose capacity it holds.
-        namespace: of its owner.
+        node: node whose capacity it holds.
+        namespace: namespace of its owner.
         owner: the pod that may claim it.
         cpu: millicores.
-        expires: unix seconds, whole ones.
-        policy: where the owner may land; lists know `Prefer` only.
+        expires: whole unix seconds.
+        policy: its policy for owners; lists support `Prefer` only.
     """
 
     node: str
@@ -39,19 +39,19 @@ class Terms:
 
     @property
     def item(self) -> str:
-        """What tells it from others in a node's list."""
+        """Key of its item in a node's list."""
         return f"{self.namespace}/{self.owner}"
 
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write a reservation.
+    """One form of a reservation.
 
     Attributes:
-        name: for a person.
+        name: its name in reports.
         store: namespace and name of the ConfigMap; no name for objects.
-        is_list: whether a node's reservations stand in one list under its name.
-        write: the value, or the item of the list.
+        is_list: whether a node's reservations are one list under the node's name.
+        write: returns the value, or the item of the list.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Form:
 
 
 def moment(unix: int) -> str:
-    """A moment as reservations have it (RFC 3339)."""
+    """Return a moment in the form of reservations (RFC 3339)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix))
 
 
@@ -89,7 +89,7 @@ def _long(terms: Terms) -> str:
 
 
 def _object(terms: Terms) -> str:
-    """Return a spec as the API server gives it back."""
+    """Return a spec in the form that the API server returns."""
     return json.dumps(_spec(terms) | {"slots": 1}, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""What reserver and the manager of groups make of each other's work when all has settled."""
+"""Comparison of Reserver's state with the groups' manager, once all has settled."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PHASES = ("Claimed", "Pending")
 
 @dataclass(frozen=True)
 class GroupRemains:
-    """What stands for groups against what should.
+    """The reservations of groups, compared with the expected ones.
 
     Attributes:
-        active: how many hold something.
-        violations: one line for each that stands and is over, or does not record who claimed slots,
-            for each phase that reserver counts otherwise, and for each pod that waits though a slot
-            for it is free.
+        active: number of groups that hold room.
+        violations: one line for each reservation that exists although it is over or that lacks
+            claims, for each phase that Reserver counts differently, and for each pod that is
+            pending although a slot for it is free.
     """
 
     active: int
@@ -37,13 +37,13 @@ class GroupRemains:
         groups: Groups,
         metric: Callable[[str], float],
     ) -> Self:
-        """Compares; call it when the manager writes no more.
+        """Compare; call it when the manager does not write any more.
 
         Args:
-            found: what stands in the stores.
-            book: what stands on the nodes.
-            groups: what the manager of groups wrote.
-            metric: tells a metric of reserver's.
+            found: the reservations in the stores.
+            book: the pods on the nodes.
+            groups: the reservations of the groups' manager.
+            metric: returns a metric of Reserver.
         """
         now, stands = time.time(), {str(each.ref): each for each in found if not each.owner}
         known = [group for group in groups if str(group.ref) in stands]
@@ -72,7 +72,7 @@ def _phase(group: Group) -> str:
 
 
 def _waiting(group: Group, book: Book) -> Iterator[str]:
-    """Yield the pods of a group that wait though nothing is in the way of a slot that is free."""
+    """Yield the pending pods of a group that a free slot with room could take."""
     asked = group.cpu if group.is_whole else 0
     places = (node for node, slots in group.left.items() if slots and node)
     free = [node for node in places if book.has_room(node, asked)]

@@ -1,4 +1,4 @@
-"""Reservations for pods that a ReplicaSet makes: whose they are, and who has their slots."""
+"""Reservations for the pods of a ReplicaSet: their owners, and the pods with a slot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hack.chaos.scale import MEMORY_PER_CPU, NODE_CPU
 from hack.chaos.store import Ref
 
 APP = "reserver.io/chaos-app"
-"""The label that tells whose a pod is; two groups may share it."""
+"""The label that names the group of a pod; two groups may share it."""
 
 WHOLE = {"reserver.io/chaos-pool": "whole"}
 """The labels of the nodes that are held whole."""
@@ -26,29 +26,29 @@ WHOLE = {"reserver.io/chaos-pool": "whole"}
 
 @dataclass(kw_only=True)
 class Group:
-    """A reservation for pods that it does not name, as its manager thinks of it.
+    """A reservation for pods that it does not name, in its manager's book.
 
     Attributes:
-        name: of the ReplicaSet.
-        namespace: of its pods.
-        app: of its pods.
+        name: name of the ReplicaSet.
+        namespace: namespace of its pods.
+        app: label value of its pods.
         store: namespace and name of the ConfigMap; no name for an object.
-        write: makes a value of a spec.
-        owners: as they are written.
-        node: empty where reserver chooses.
-        placement: where it may.
-        cpu: of a slot and of a pod, in millicores.
-        slots: how many.
-        expires: unix seconds, whole ones.
-        policy: where owners may land.
-        is_reusable: a slot comes back when its pod goes.
+        write: returns the text of a spec.
+        owners: owners of the spec.
+        node: node of the spec; empty if Reserver places it.
+        placement: placement of the spec.
+        cpu: request of a slot and of a pod, in millicores.
+        slots: number of slots.
+        expires: whole unix seconds.
+        policy: policy for owners.
+        is_reusable: a slot returns when its pod ends.
         is_refilled: a claimed slot is replaced.
-        is_released: if no pod uses it for longer than a storm lasts, so never.
+        is_released: released without pods for longer than a storm, so never.
         is_whole: each slot is a whole node.
         is_over: removed.
-        placed: slots by node, as it was read last.
-        pods: the nodes of those that said they claimed a slot, by UID.
-        gone: those of them that are gone.
+        placed: slots by node, from the last status.
+        pods: nodes of the pods that have claimed a slot, by UID.
+        gone: UIDs of these pods that are gone.
     """
 
     name: str
@@ -74,11 +74,11 @@ class Group:
 
     @property
     def ref(self) -> Ref:
-        """Where it stands."""
+        """Its ref in the store."""
         return Ref(self.store, f"{self.namespace}.{self.name}")
 
     def text(self) -> str:
-        """What is written."""
+        """Return its text in the store."""
         spec: dict[str, Any] = {
             "owners": self.owners,
             "expiresAt": moment(self.expires),
@@ -109,9 +109,9 @@ class Group:
 
     @property
     def left(self) -> dict[str, int]:
-        """Slots that nobody has, by node; those without a place under an empty name.
+        """Free slots by node; slots without a node are under an empty name.
 
-        A whole node stays held, whoever is there.
+        A whole node stays held, whichever pods are on it.
         """
         taken = Counter(() if self.is_whole else self.claimants.values())
         if self.is_refilled:
@@ -128,24 +128,24 @@ class Group:
 
     @property
     def held(self) -> Mapping[str, int]:
-        """What is held for it beside its pods, in millicores by node; of whole nodes in all."""
+        """Room held for it without its pods, in millicores by node; for whole nodes in total."""
         if self.is_whole:
             return {"": max(0, NODE_CPU * self.slots - self.cpu * len(self.claimants))}
         return {node: self.cpu * slots for node, slots in self.left.items()}
 
     def is_due(self, now: float) -> bool:
-        """Whether it should stand at `now`, unix seconds."""
+        """Return whether it should exist at `now`, unix seconds."""
         used_up = self.is_claimed and not self.is_reusable
         return not self.is_over and now < self.expires and not used_up
 
 
 def yaml_text(spec: dict[str, Any]) -> str:
-    """A spec as YAML."""
+    """Return a spec as YAML."""
     return yaml.safe_dump(spec)
 
 
 def object_text(spec: dict[str, Any]) -> str:
-    """A spec as the API server gives it back."""
+    """Return a spec in the form that the API server returns."""
     return json.dumps(spec, sort_keys=True)
 
 
@@ -161,42 +161,42 @@ class Groups:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._all: dict[str, Group] = {}  # By the name that claims use.
+        self._all: dict[str, Group] = {}  # By the ref in claims.
 
     def __iter__(self) -> Iterator[Group]:
-        """Return them as they are now, in the order of their writing."""
+        """Return copies of the groups, in the order of their writing."""
         with self._lock:
             return iter(
                 [replace(g, pods=dict(g.pods), gone=set(g.gone)) for g in self._all.values()]
             )
 
     def add(self, group: Group) -> None:
-        """Counts a group that is about to be written."""
+        """Add a group that is about to be written."""
         with self._lock:
             self._all[str(group.ref)] = group
 
     def landed(self, uid: str, node: str, claims: Iterable[str]) -> None:
-        """Takes note of what a pod says it claimed."""
+        """Record the claims in a pod's annotation."""
         with self._lock:
             for claim in claims:
                 if claim in self._all:
                     self._all[claim].pods[uid] = node
 
     def went(self, uid: str) -> None:
-        """Takes note that a pod does not exist any more."""
+        """Record that a pod no longer exists."""
         with self._lock:
             for group in self._all.values():
                 if uid in group.pods:
                     group.gone.add(uid)
 
     def placed(self, places: Mapping[str, Mapping[str, int]]) -> None:
-        """Takes note of where reserver has placed them: slots by node, by the name claims use."""
+        """Record the placements of Reserver: slots by node, by ref."""
         with self._lock:
             for name in self._all.keys() & places.keys():
                 self._all[name].placed = places[name]
 
     def held(self) -> Counter[str]:
-        """What is held for groups, in millicores by node; under an empty name what has none."""
+        """Return the room held for groups, in millicores by node; empty name without a node."""
         with self._lock:
             now, held = time.time(), Counter[str]()
             for group in self._all.values():

@@ -1,4 +1,4 @@
-"""Who holds whole nodes for groups of pods, while all others look for room."""
+"""A manager of whole nodes for groups of pods, while all others look for room."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hack.chaos.scale import GROUP_CPU, NODE_CPU, Scale
 from hack.chaos.store import StoreHand
 
 _LONG = 900  # seconds: longer than any storm
-_LATER = (0.35, 0.65)  # of the storm's time, when one says something else, and another goes
+_LATER = (0.35, 0.65)  # share of the storm's time after which one is edited, and another removed
 _POSTPONED = 60  # seconds
 _WORN = 10  # owners of each are deleted
 
 
 class Landlord:
-    """Holds the nodes that nobody uses before the storm, and has a ReplicaSet make owners for each.
+    """Holds nodes without pods before the storm, and makes a ReplicaSet create owners for each.
 
-    Owners come, and are deleted, and come again. One reservation stays, one is edited, and one is
-    removed, so that strangers come; then the same is written again, and waits for their end.
+    Owners are created, deleted and created again. One reservation stays, one is edited, and one is
+    removed, so that other pods come; then it is written again, and waits until these end.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class Landlord:
         self._first = [self._draw(number, n) for number, n in enumerate(scale.whole_groups, 1)]
 
     def begin(self) -> None:
-        """Writes all that stands before the storm."""
+        """Write all reservations before the storm."""
         for group in self._first:
             self._write(group)
 
     @property
     def is_placed(self) -> bool:
-        """Whether all of that has its nodes."""
+        """Whether all of these have their nodes."""
         return all(sum(group.placed.values()) == group.slots for group in self._first)
 
     def write(self, stop: threading.Event) -> None:
-        """Sees each to its end; stopped, it writes nothing more."""
+        """Run each reservation to its end; once stopped, write nothing more."""
         for group in self._first:
             self._agenda.after(0.1, 3, partial(self._come, group))
         for group, change in zip(self._first, (self._give_back, self._edit), strict=False):
@@ -89,20 +89,20 @@ class Landlord:
         self._store.put(group.ref, group.text())
 
     def _come(self, group: Group) -> None:
-        """Has as many owners come as may be there, or a few more."""
+        """Create about as many owners as have room."""
         number = group.slots * NODE_CPU // group.cpu + self._rng.randint(-6, 2)
         self._pods.replicate(group.name, group.cpu, number, {APP: group.app})
         for _ in range(_WORN):
             self._agenda.after(0.0, self._seconds, partial(self._wear, group))
 
     def _wear(self, group: Group) -> None:
-        """Deletes an owner; its ReplicaSet makes another one."""
+        """Delete an owner; its ReplicaSet creates another one."""
         pods = self._book.pods_of(group)
         if pods and not self._agenda.is_ending:
             self._pods.delete(self._rng.choice(pods), self._rng.randint(0, 1))
 
     def _edit(self, group: Group) -> None:
-        """Has it say something else: owners are there by now, and it keeps their nodes."""
+        """Edit the reservation: its owners are running, and it keeps their nodes."""
         group.expires += _POSTPONED
         self._store.replace(group.ref, group.text())
 

@@ -1,4 +1,4 @@
-"""A global manager: it writes, edits and removes reservations all the while, in all forms."""
+"""A global manager: it writes, edits and removes reservations continuously, in all forms."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _REQUIRED = 0.3  # share of the reservations in the spec form whose owners may l
 
 
 class Writer:
-    """One of the manager's hands: a thread that writes its own reservations.
+    """A thread of the manager that writes its own reservations.
 
-    Each reservation has a fate. Its owner arrives; or moves (a pod that exists is deleted and comes
-    again under its name); or it expires or is removed before anybody comes, and a latecomer lands
-    anywhere; or it stays, for nobody.
+    Each reservation has a fate. Its owner arrives; or moves (an existing pod is deleted and created
+    again under its name); or it expires or is removed before an owner comes, and a late owner lands
+    on any node; or it stays unclaimed.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class Writer:
         self._agenda = Agenda(self._rng, scale.reservations // 2, _PACE * scale.seconds, store.stop)
 
     def write(self, stop: threading.Event) -> None:
-        """Writes all its reservations and sees each to its end; stopped, it begins no more."""
+        """Write all its reservations and run each to its end; once stopped, begin no more."""
         self._agenda.work(self._begin, stop)
 
     def _begin(self) -> bool:
-        """Writes a reservation; False if there is no room for one of some size."""
+        """Write a reservation; return False without room for any size."""
         size = self._rng.choice(POD_CPU)
         for cpu in sorted({each for each in POD_CPU if each <= size}, reverse=True):
             node = self._book.find_room(self._rng, cpu)
@@ -60,7 +60,7 @@ class Writer:
         return False
 
     def _fates(self) -> dict[Callable[[str, str, int], None], int]:
-        """Each fate with how often it comes in a hundred."""
+        """Return each fate with its share in percent."""
         return {
             self._owner_arrives: 45,
             self._owner_moves: 10,
@@ -152,7 +152,7 @@ class Writer:
         self._pods.create(hold.terms.owner, cpu)
 
     def _evict(self, pod: SeenPod, hold: Hold, cpu: int) -> None:
-        """Deletes the owner's predecessor; the owner comes when it is gone."""
+        """Delete the owner's predecessor; create the owner once it is gone."""
         self._pods.delete(pod)
         self._when_gone(hold, cpu)
 

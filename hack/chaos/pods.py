@@ -12,10 +12,10 @@ from hack.chaos.book import SeenPod
 from hack.chaos.scale import FILL, MEMORY_PER_CPU, NODE_CPU, POD_CPU
 
 CLAIMS = "reserver.io/claims"
-"""On a pod: what it claimed."""
+"""On a pod: the reservations that it has claimed."""
 
 FORGED = "reserver.io/chaos-forged"
-"""On a pod: it claimed nothing, whatever it says."""
+"""On a pod whose claims annotation is forged."""
 
 _PAUSE = 0.2  # seconds, after a request without an answer
 _SMALLEST = min(POD_CPU)
@@ -25,14 +25,14 @@ class Pods:
     """Creates and deletes the pods of one namespace; methods may be called from any thread.
 
     Args:
-        api: where.
-        namespace: theirs.
-        scheduler: who binds them.
-        labels: of the nodes.
-        stop: ends the waiting for an API server that is away.
+        api: client of the API server.
+        namespace: namespace of the pods.
+        scheduler: scheduler of the pods.
+        labels: labels of their nodes.
+        stop: ends the wait for an API server that is away.
 
     Attributes:
-        namespace: theirs.
+        namespace: namespace of the pods.
         nodes: labels of the nodes that they may land on.
     """
 
@@ -53,27 +53,27 @@ class Pods:
         self._stop = stop
 
     def create(self, name: str, cpu: int, node: str | None = None) -> None:
-        """Creates a pod of so many millicores, bound to a node already if one is given."""
+        """Create a pod of `cpu` millicores, bound to `node` if it is given."""
         self._insist(lambda: self._api.create(self._path, self._body(name, cpu, node)))
 
     def forge(self, name: str, node: str, labels: dict[str, str], said: dict[str, str]) -> None:
-        """Creates a pod on a node that takes nothing of it, with such annotations."""
+        """Create a pod without requests on a node, with the given annotations."""
         body = self._body(name, 0, node)
         body["metadata"] |= {"labels": labels, "annotations": said | {FORGED: ""}}
         self._insist(lambda: self._api.create(self._path, body))
 
     def claims(self, name: str) -> str:
-        """Returns what a pod says it claimed, empty if nothing; ApiFault if it cannot be read."""
+        """Return a pod's claims annotation, empty without one; ApiFault if it cannot be read."""
         metadata = self._api.get(f"{self._path}/{name}")["metadata"]
         claims: str = (metadata.get("annotations") or {}).get(CLAIMS, "")
         return claims
 
     def delete(self, pod: SeenPod, grace_seconds: int = 0) -> None:
-        """Deletes a pod: with grace it is KWOK that ends it, a moment later."""
+        """Delete a pod: with a grace period KWOK ends it, a moment later."""
         self._insist(lambda: self._api.delete(f"{self._path}/{pod.name}", grace_seconds, pod.uid))
 
     def replicate(self, name: str, cpu: int, count: int, labels: dict[str, str]) -> None:
-        """Creates a ReplicaSet that keeps so many pods, of so many millicores each."""
+        """Create a ReplicaSet of `count` pods, of `cpu` millicores each."""
         own = {"reserver.io/chaos-set": name}
         template = self._body("", cpu, None) | {"metadata": {"labels": own | labels}}
         spec = {"replicas": count, "selector": {"matchLabels": own}, "template": template}
@@ -81,7 +81,7 @@ class Pods:
         self._insist(lambda: self._api.create(self._sets, body))
 
     def disband(self, name: str) -> None:
-        """Deletes a ReplicaSet; its pods follow."""
+        """Delete a ReplicaSet and so its pods."""
         self._insist(lambda: self._api.delete(f"{self._sets}/{name}"))
 
     def _insist(self, request: Callable[[], None]) -> None:
@@ -105,7 +105,7 @@ class Pods:
 
 
 def filling(rng: random.Random) -> Iterator[int]:
-    """Yields the sizes, in millicores, of pods that fill one node as far as the storm wants."""
+    """Yield the sizes, in millicores, of pods that fill one node up to `FILL`."""
     left = int(FILL * NODE_CPU)
     while left >= _SMALLEST:
         cpu = rng.choice([size for size in POD_CPU if size <= left])

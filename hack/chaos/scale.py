@@ -1,4 +1,4 @@
-"""How large a storm is and how long it lasts."""
+"""Size and duration of a storm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,22 +20,21 @@ RUNS = ("none", *FAULTS, "standby", "all")
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How large a storm is and how long it lasts.
+    """Size and duration of a storm.
 
     Attributes:
-        nodes: how many, of 8 CPUs each.
-        pods: how many are created during the storm, besides those that fill the nodes before it.
-        reservations: how many the manager writes, if it finds room for so many.
-        groups: how many another one writes for pods that it does not name.
-        whole_groups: how many nodes are held whole, for each group of pods; these come beside
-            `nodes`, and nothing is there before the storm.
-        seconds: how long the storm lasts at least, in seconds; then it settles.
-        longest_seconds: how long it may last until all faults have struck and all pods were
-            created, in seconds. Other work on the same cores makes reserver start late, and a storm
-            with fewer kills would prove less.
-        settle_seconds: how long owners may take to land after that, in seconds.
-        strikes: how often each fault strikes that comes at instants; those left out never do.
-        bind_fault_every: with bind faults, one binding of so many goes wrong.
+        nodes: nodes of 8 CPUs each.
+        pods: pods created during the storm, without those that fill the nodes before it.
+        reservations: reservations that the manager writes, if it finds room for so many.
+        groups: reservations of the other manager, for pods that they do not name.
+        whole_groups: whole nodes of each group; these nodes are additional to `nodes`, and empty
+            before the storm.
+        seconds: least duration of the storm, in seconds; then it settles.
+        longest_seconds: most seconds until all faults have struck and all pods were created. On
+            busy cores Reserver starts late, and a storm with fewer kills would prove less.
+        settle_seconds: seconds in which owners may land after that.
+        strikes: number of strikes by fault at instants; absent faults never strike.
+        bind_fault_every: with bind faults, one in this many bindings fails.
     """
 
     nodes: int = 100
@@ -56,20 +55,20 @@ class Scale:
 
 
 NODE_CPU = 8000
-"""Of one node, in millicores."""
+"""CPU of one node, in millicores."""
 
 FILL = 0.95
 """Share of each node's CPU that pods use before the storm."""
 
 LEVEL = 0.97
-"""Share of all CPU that pods, waiting ones included, and reservations may take in the storm: so
-full that large pods find room only where it is held, yet the manager still finds some."""
+"""Share of all CPU that pods, also pending ones, and reservations may take in the storm: so full
+that large pods find only held room, yet the manager still finds some."""
 
 POD_CPU = (250, 250, 500, 500, 750, 1000, 1000, 1500, 2000, 3000)
-"""What pods and reservations ask for, in millicores, as often as it stands here."""
+"""Requests of pods and reservations, in millicores, with their frequency."""
 
 GROUP_CPU = (250, 500, 500, 750)
-"""What each pod of a group asks for, in millicores."""
+"""Requests of the pods of groups, in millicores."""
 
 MEMORY_PER_CPU = 1 << 20
-"""Bytes of memory that go with a millicore; the nodes have four times that."""
+"""Bytes of memory for each millicore; the nodes have four times that."""

@@ -1,4 +1,4 @@
-"""What stands in the stores."""
+"""The entries of the stores."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Standing:
     """One entry.
 
     Attributes:
-        ref: where.
-        owner: namespace and name of the pod that it names first; None if it begins with others.
-        placed: slots by node, if reserver has placed it.
-        claimants: UIDs of the pods of which it is written down that they took slots for good.
+        ref: its ref.
+        owner: namespace and name of its only owner; None for other owners.
+        placed: slots by node, from Reserver's placement.
+        claimants: UIDs of the pods whose claims are in its status.
     """
 
     ref: Ref
@@ -40,8 +40,8 @@ class Standing:
 
 
 def standing(api: Api) -> Iterator[Standing]:
-    """Yields all entries of the storm's stores; ApiFault if they cannot be read."""
-    said = _said(api)
+    """Yield all entries of the storm's stores; ApiFault if they cannot be read."""
+    statuses = _statuses(api)
     for store in (SPEC_STORE, LIST_STORE):
         for key, text in (api.get(path_of(store)).get("data") or {}).items():
             if text.startswith("["):
@@ -50,7 +50,7 @@ def standing(api: Api) -> Iterator[Standing]:
                     yield Standing(Ref(store, key, owner_of(item)), (namespace, name))
             else:
                 spec = _spec(text)
-                claims = json.loads(said.get(key, "{}")).get("claims") or ()
+                claims = json.loads(statuses.get(key, "{}")).get("claims") or ()
                 yield _read(Ref(store, key), spec, spec.get("placements"), claims)
     for item in api.get(objects_path(OBJECT_STORE[0]))["items"]:
         status = item.get("status") or {}
@@ -59,19 +59,19 @@ def standing(api: Api) -> Iterator[Standing]:
         yield _read(ref, item["spec"], status.get("placements"), claims)
 
 
-def _said(api: Api) -> dict[str, str]:
-    """Returns what the companion of the store says, by key."""
+def _statuses(api: Api) -> dict[str, str]:
+    """Return the statuses in the store's companion ConfigMap, by key."""
     try:
-        said: dict[str, str] = api.get(f"{path_of(SPEC_STORE)}-status").get("data") or {}
+        statuses: dict[str, str] = api.get(f"{path_of(SPEC_STORE)}-status").get("data") or {}
     except ApiFault as fault:
         if fault.status != HTTPStatus.NOT_FOUND:
             raise
         return {}
-    return said
+    return statuses
 
 
 def follow(api: Api, groups: Groups, stop: threading.Event) -> None:
-    """Has groups know where reserver has placed their reservations, until stopped."""
+    """Update groups with the placements of their reservations, until stopped."""
     while not stop.is_set():
         with suppress(ApiFault):
             groups.placed({str(each.ref): each.placed for each in standing(api)})
@@ -80,7 +80,7 @@ def follow(api: Api, groups: Groups, stop: threading.Event) -> None:
 
 @lru_cache(4096)
 def _spec(text: str) -> dict[str, Any]:
-    """Reads an entry; each is seen again and again, and YAML takes its time."""
+    """Parse an entry, cached as YAML is slow and each entry is read repeatedly."""
     spec: dict[str, Any] = yaml.safe_load(text)
     return spec
 

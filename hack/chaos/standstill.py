@@ -1,4 +1,4 @@
-"""What stands still for a while, or is told a wrong time, and goes on as if nothing had been."""
+"""Processes that stand still for a while, and wrong clocks, without a restart."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from hack.bed.bed import Bed
 from hack.promises.history import Outage
 
 SHORTEST, USUAL, LONGEST = 5.0, 8.0, 40.0
-"""How long something stands still, in seconds; mostly it is nearer to the usual."""
+"""Seconds of a standstill; mostly nearer to the usual value."""
 
 _BEHIND = 1.5
-"""How long watches say nothing after Reserver goes on, in seconds."""
+"""Seconds for which watches stay silent after Reserver resumes."""
 
 _LEASE = (18.0, 25.0)
-"""How long a leader stands still so that another one leads meanwhile, in seconds."""
+"""Seconds of a leader's standstill, so that another replica leads meanwhile."""
 
 _WRONG = (1.5, 90.0, 3_600.0, 30 * 86_400.0)
-"""By how much the clock is wrong, in seconds: less than what is believed at once, and more."""
+"""Errors of the clock, in seconds: below the tolerated drift, and above."""
 
 _WRONG_FOR = (3.0, 20.0)
-"""For how long, in seconds: less than it takes until a jump is believed (ADR 5)."""
+"""Seconds of an error: less than the probation of a jump (ADR 5)."""
 
 
 class Standstill:
-    """Has one thing after the other stand still.
+    """Makes one process after the other stand still.
 
     Attributes:
-        outages: when Reserver, or what it depends on, stood still.
-        pauses: when nobody could call it.
+        outages: times in which Reserver, or a dependency, stood still.
+        pauses: times in which no client could call Reserver.
     """
 
     def __init__(self, rng: random.Random, bed: Bed) -> None:
@@ -49,10 +49,10 @@ class Standstill:
         self._parted = cycle((("calls",), ("answers",), ("calls", "answers")))
 
     def freeze(self, name: str) -> str:
-        """Stops a process, the next one if none is named, for 5 to 40 seconds.
+        """Stop a process, the next one if none is named, for 5 to 40 seconds.
 
-        What the API server sent to Reserver meanwhile comes a second after it goes on, as from a
-        network that has stood still as well.
+        Watch events that the API server sent meanwhile reach Reserver a second after it resumes, as
+        from a network that has stood still as well.
         """
         name = name or next(self._frozen)
         is_calling = name == self._bed.scheduler
@@ -77,13 +77,13 @@ class Standstill:
             proxy.hush(silent=False)
 
     def freeze_leader(self) -> str:
-        """Stops a leader until another one leads."""
+        """Stop a leader until another replica leads."""
         with _noted(self.outages), self._bed.reserver.leader_stopped():
             self._pause.wait(self._rng.uniform(*_LEASE))
         return "leader frozen"
 
     def part(self, way: str = "") -> str:
-        """Parts kube-scheduler from Reserver, one way or both, and lets go or breaks off."""
+        """Part kube-scheduler from Reserver, one way or both, then deliver or drop the calls."""
         ways = (way,) if way else next(self._parted)
         service = self._bed.reserver.service
         assert service is not None  # noqa: S101 (for mypy)
@@ -96,7 +96,7 @@ class Standstill:
         return f"parted: no {' and no '.join(ways)}"
 
     def set_clock_wrong(self, _: str = "") -> str:
-        """Has Reserver's wall clock jump, and jump back before that is believed."""
+        """Make Reserver's wall clock jump, and jump back within the probation."""
         clock = self._bed.clock
         assert clock is not None  # noqa: S101 (for mypy)
         clock.set_wrong(self._rng.choice(_WRONG) * self._rng.choice((-1, 1)))

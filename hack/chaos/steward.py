@@ -1,4 +1,4 @@
-"""Another manager: it reserves for pods by what makes them and by their labels."""
+"""Another manager: it reserves for pods by their controller and their labels."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _REUSABLE = 0.4
 _REFILLED = 0.3  # share of those that reserver places
 _RELEASED = 0.3
 _REQUIRED = 0.3
-_SHARED = 0.25  # share of those whose pods are those of the group before as well
+_SHARED = 0.25  # share of the groups with the same label value as the previous group
 _EDITED = 0.3
 
 
 class Steward:
-    """Writes reservations for groups of pods, and has a ReplicaSet make these.
+    """Writes reservations for groups of pods, and makes a ReplicaSet create these.
 
-    Each has a fate. Its slots are filled, or there come more pods than slots, or fewer; pods of one
-    that is reusable are deleted, and come again; or it is removed, or expires, among them; or it
-    stays, for nobody.
+    Each has a fate. Its slots are filled, or there are more pods than slots, or fewer; pods of a
+    reusable one are deleted, and created again; or it is removed, or expires, with pods; or it
+    stays unclaimed.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Steward:
         self._app = ""
 
     def write(self, stop: threading.Event) -> None:
-        """Writes all and sees each to its end; stopped, it begins no more."""
+        """Write all reservations and run each to its end; once stopped, begin no more."""
         self._agenda.work(self._begin, stop)
 
     def _begin(self) -> bool:
-        """Writes one; False if there is no room for it."""
+        """Write a reservation; return False without room for it."""
         cpu, slots = self._rng.choice(GROUP_CPU), self._rng.choice(_SLOTS)
         node: str | None = ""
         if self._rng.random() < _NODELESS:
@@ -115,7 +115,7 @@ class Steward:
         return self._rng.choice(kinds)
 
     def _fates(self) -> dict[Callable[[Group], None], int]:
-        """Each fate with how often it comes in a hundred."""
+        """Return each fate with its share in percent."""
         return {
             self._is_filled: 35,
             self._is_overrun: 20,
@@ -144,10 +144,10 @@ class Steward:
     def _stays(self, group: Group) -> None:
         pass
 
-    # What happens to one
+    # The fate of one reservation
 
     def _edit(self, group: Group) -> None:
-        """Has it say something else before anybody comes."""
+        """Edit the reservation before any pod is created."""
         group.slots = max(1, group.slots - self._rng.randint(0, 1))
         group.expires += self._rng.choice((-300, 60))
         self._store.replace(group.ref, group.text())
@@ -165,13 +165,13 @@ class Steward:
         self._agenda.after(14, 20, lambda: self._disband(group))
 
     def _wear(self, group: Group) -> None:
-        """Deletes a pod; its ReplicaSet makes another one."""
+        """Delete a pod; its ReplicaSet creates another one."""
         pods = self._book.pods_of(group)
         if pods:
             self._pods.delete(self._rng.choice(pods), self._rng.randint(0, 1))
 
     def _disband(self, group: Group) -> None:
-        """Has its pods make room for others once all have landed; at the end they stay."""
+        """Delete its pods for others once all have landed; at the end they stay."""
         if self._agenda.is_ending:
             return
         if all(pod.node for pod in self._book.pods_of(group)):
@@ -184,7 +184,7 @@ class Steward:
         group.is_over = True
 
     def _make_room(self, cpu: int) -> None:
-        """Deletes pods for which nobody has reserved, as many as what is written takes too much."""
+        """Delete pods without claims, as many as the new reservation needs."""
         excess = self._book.taken() + cpu - self._level
         others = [pod for pod in self._book.pods() if pod.node and not pod.claims]
         self._rng.shuffle(others)

@@ -1,4 +1,4 @@
-"""A careful manager's hand on the store: read, change one entry, write unless somebody else did."""
+"""A careful manager's writes: read, change one entry, write unless another client did."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ from hack.bed.api import Api, ApiFault
 from hack.chaos.forms import Form, Terms
 
 Write = Callable[[str | None], None]
-"""Has a ref say something else, None for nothing."""
+"""Writes the text of a ref, None to remove it."""
 
 _PAUSE = 0.2  # seconds, after a request without an answer
 
 
 @dataclass(frozen=True)
 class Ref:
-    """Where a reservation stands; `item` is empty where the key has it alone."""
+    """The place of a reservation; `item` is empty if it has its own key."""
 
     store: tuple[str, str]
     key: str
     item: str = ""
 
     def __str__(self) -> str:
-        """Return the name that claims use."""
+        """Return the ref in the form of claims."""
         item = f"[{self.item}]" if self.item else ""
         return "/".join(filter(None, (*self.store, self.key))) + item
 
     @property
     def is_object(self) -> bool:
-        """Whether it is a Reservation, which has the key as its name."""
+        """Whether it is a Reservation object, named by the key."""
         return not self.store[1]
 
     @classmethod
     def of(cls, form: Form, terms: Terms) -> Ref:
-        """The ref of a reservation in a form."""
+        """Return the ref of a reservation in a form."""
         if form.is_list:
             return cls(form.store, terms.node, terms.item)
         return cls(form.store, f"{terms.node}.{terms.owner}")
 
 
 class Journal:
-    """Every write that the API server has confirmed, one line of JSON each."""
+    """All writes that the API server has confirmed, as lines of JSON."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1)
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Nothing is written after this."""
+        """Close the file."""
         self._file.close()
 
     def write(self, ref: Ref, text: str | None) -> None:
-        """Notes that an entry now says `text`; None: it was removed."""
+        """Record the new text of an entry; None for a removal."""
         line: dict[str, Any] = {"at": time.time(), "op": "remove" if text is None else "put"}
         line |= {"configmap": "/".join(filter(None, ref.store)), "key": ref.key}
         if ref.item:
@@ -70,10 +70,10 @@ class Journal:
 
 
 class StoreHand:
-    """Writes entries, in the journal too; all methods return only when the outcome is known.
+    """Writes entries, with a journal; all methods return only when the outcome is known.
 
     Attributes:
-        stop: set when all is to end.
+        stop: set to end all work.
     """
 
     def __init__(self, api: Api, journal: Journal, stop: threading.Event) -> None:
@@ -82,15 +82,15 @@ class StoreHand:
         self.stop = stop
 
     def put(self, ref: Ref, text: str) -> None:
-        """Writes an entry, new or in place of what stands there."""
+        """Write an entry, new or in place of another."""
         self._change(ref, lambda _: text)
 
     def replace(self, ref: Ref, text: str) -> bool:
-        """Writes an entry in place of what stands there; returns False if nothing does."""
+        """Write an entry in place of an existing one; return False without one."""
         return self._change(ref, lambda before: None if before is None else text)
 
     def remove(self, ref: Ref) -> bool:
-        """Removes an entry; returns False if it was gone."""
+        """Remove an entry; return False without one."""
         return self._change(ref, lambda _: None)
 
     def _change(self, ref: Ref, edit: Callable[[str | None], str | None]) -> bool:
@@ -115,7 +115,7 @@ class StoreHand:
                 return True
 
     def _key(self, ref: Ref) -> tuple[str | None, Write]:
-        """Returns what an entry of a ConfigMap says, and what changes it."""
+        """Return the text of an entry of a ConfigMap, and a function that writes it."""
         path = path_of(ref.store)
         configmap = self._api.get(path)
         value = (configmap.get("data") or {}).get(ref.key)
@@ -130,7 +130,7 @@ class StoreHand:
         return _entry(ref, value), write
 
     def _object(self, ref: Ref) -> tuple[str | None, Write]:
-        """Returns what a Reservation says, and what creates, changes or deletes it."""
+        """Return the spec of a Reservation, and a function that creates, edits or deletes it."""
         path = f"{objects_path(ref.store[0])}/{ref.key}"
         try:
             item = self._api.get(path)
@@ -154,18 +154,18 @@ class StoreHand:
 
 
 def objects_path(namespace: str) -> str:
-    """The API server's path of a namespace's Reservations."""
+    """Return the API server's path of a namespace's Reservations."""
     return f"/apis/reserver.io/v1alpha1/namespaces/{namespace}/reservations"
 
 
 def path_of(store: tuple[str, str]) -> str:
-    """The API server's path of a ConfigMap, given its namespace and name."""
+    """Return the API server's path of a ConfigMap, given its namespace and name."""
     namespace, name = store
     return f"/api/v1/namespaces/{namespace}/configmaps/{name}"
 
 
 def _entry(ref: Ref, value: str | None) -> str | None:
-    """What a key's value says at a ref."""
+    """Return the text at a ref in a key's value."""
     if value is None or not ref.item:
         return value
     found = [item for item in json.loads(value) if owner_of(item) == ref.item]
@@ -173,7 +173,7 @@ def _entry(ref: Ref, value: str | None) -> str | None:
 
 
 def _value(ref: Ref, value: str | None, entry: str | None) -> str | None:
-    """The key's value with another entry at a ref, all others as they are."""
+    """Return the key's value with another text at a ref, other items unchanged."""
     if not ref.item:
         return entry
     items = [item for item in json.loads(value or "[]") if owner_of(item) != ref.item]
@@ -183,7 +183,7 @@ def _value(ref: Ref, value: str | None, entry: str | None) -> str | None:
 
 
 def owner_of(item: dict[str, Any]) -> str:
-    """The owner that an item of a list names, as namespace/name."""
+    """Return the owner of a list's item, as namespace/name."""
     if "reservingPod" in item:
         return f"{item['reservingPodNamespace']}/{item['reservingPod']}"
     return f"{item['namespace']}/{item['pod']}"

@@ -1,4 +1,4 @@
-"""One run: a storm over a world of its own, then the judgement of what happened in it."""
+"""One run: a storm in its own world, then the check of all writes in it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from hack.promises.record import Recorder
 
 _TICK = 0.2  # seconds
 _PLACED_S = 30.0
-"""How long reserver may take to hold nodes that nobody uses, in seconds."""
+"""Seconds in which Reserver must hold empty nodes."""
 _TIDY_S = 15.0
-"""How long reserver may take to remove what is over, and to see what is not, in seconds."""
+"""Seconds in which Reserver must remove ended entries, and see new ones."""
 _LEADERLESS_S = 20.0
-"""How long nobody may lead after a leader was killed: the lease, and what listing takes."""
+"""Seconds without a leader after its end: the lease, and the lists of the next leader."""
 _PROXIED = frozenset({"cut-watch", "bind-faults", "freeze"})
 
 
@@ -54,13 +54,13 @@ class Storm:
 
     Attributes:
         run: its name.
-        faults: names of the faults that strike in it, `KIND` or `KIND:WAY`.
-        scale: how large it is.
-        seed: what is random follows from it, as far as threads let it.
+        faults: names of its faults, `KIND` or `KIND:WAY`.
+        scale: its size.
+        seed: seed of all random numbers; threads add further randomness.
         plane: the control plane, without a scheduler of our name.
-        reserver_kubeconfig: what reserver reaches the API server with.
-        folder: where history and logs go; it does not exist yet.
-        show: tells whoever waits what is going on; called several times a second.
+        reserver_kubeconfig: kubeconfig of Reserver's account.
+        folder: new folder for history and logs.
+        show: shows the progress; called several times a second.
     """
 
     run: str
@@ -77,7 +77,7 @@ class Storm:
         return frozenset(map(kind_of, self.faults))
 
     def rage(self) -> Outcome:
-        """Lets it storm, waits until it has settled, and judges."""
+        """Run the storm, wait until it has settled, and check it."""
         began = time.monotonic()
         self.folder.mkdir(parents=True)
         stop = threading.Event()
@@ -128,7 +128,7 @@ class Storm:
         return replace(rules, patience_s=rules.patience_s + away, past_s=rules.past_s + away)
 
     def _grace(self) -> float:
-        """How long a write may take to be seen or carried out; reserver cannot know of more."""
+        """Return the seconds in which a write must be seen or carried out."""
         late = LATEST_REQUEST if "bind-faults" in self._kinds else 0
         return SEEN + late + (LONGEST_SILENCE if "cut-watch" in self._kinds else 0)
 
@@ -174,7 +174,7 @@ class Storm:
         return tenant.at_work(self.plane.kubeconfig, api, self.folder)
 
     def _strike(self, crew: Crew, faults: Faults, churn: Churn) -> None:
-        """Goes on until time is up, all faults have struck and all pods were created."""
+        """Continue until the time is up, all faults have struck and all pods were created."""
         began = time.monotonic()
         while (elapsed := time.monotonic() - began) < self.scale.longest_seconds:
             if elapsed > self.scale.seconds and faults.are_over and churn.is_over:
@@ -190,7 +190,7 @@ class Storm:
     def _settle(
         self, crew: Crew, works: list[Future[None]], book: Book, look: Callable[[], Remains]
     ) -> Remains:
-        """Waits for owners that are under way; returns what then stands in the stores."""
+        """Wait for the landing of owners; return the state of the stores afterwards."""
         crew.calm.set()
         crew.until(lambda: all(work.done() for work in works), "last writes", seconds=60)
         seconds = self.scale.settle_seconds
@@ -202,12 +202,12 @@ class Storm:
             remains = look()
             return not any(remains.violations())
 
-        # A look at what is still going on may see the half of it: the one that was good counts.
+        # A look at unfinished work may see half of it, so one tidy look suffices.
         crew.until(is_tidy, "reserver tidies up", seconds=_TIDY_S)
         return remains
 
     def _bed(self) -> AbstractContextManager[Bed]:
-        """Reserver and kube-scheduler, and a proxy where a fault needs one."""
+        """Return Reserver and kube-scheduler, with a proxy if a fault needs one."""
         setup = Setup(
             scheduler=SCHEDULER,
             mishaps=Mishaps(self.seed),

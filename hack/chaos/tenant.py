@@ -1,4 +1,4 @@
-"""The hostile tenant in a storm: it writes all the time, on nodes that are nobody else's."""
+"""The hostile tenant in a storm: it writes continuously, on its own nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TENANT", "Tenant"]
 
 _NODES = 5
 _RATE = 3.0
-"""Writes a second: others have to get something done on the same cores."""
+"""Writes a second, so few that others make progress on the same cores."""
 
 _TRIES = 8
 
@@ -28,9 +28,9 @@ class Tenant:
     """The tenant.
 
     Attributes:
-        grpc_address: of Reserver.
-        seed: what it writes when follows from it.
-        only: of the catalogue; empty for all of it.
+        grpc_address: gRPC address of Reserver.
+        seed: seed of its random writes.
+        only: names of the catalogue; empty for all.
     """
 
     grpc_address: str
@@ -39,10 +39,10 @@ class Tenant:
 
     @contextmanager
     def at_work(self, kubeconfig: Path, api: Api, folder: Path) -> Iterator[None]:
-        """Has it write until the block ends, and removes then what it wrote.
+        """Let it write until the block ends, then remove its objects.
 
-        What it reserves and runs may only be on nodes of its own: how much room there is elsewhere
-        is what the storm counts.
+        Its reservations and pods are restricted to its own nodes: the storm keeps account of the
+        room on all other nodes.
         """
         api.create("/api/v1/namespaces", {"metadata": {"name": TENANT}})
         nodes = create_nodes(kubeconfig, _NODES, prefix=f"{TENANT}-w", labels={LABEL: TENANT})
@@ -70,7 +70,7 @@ class Tenant:
 
 
 def _delete_all(api: Api, path: str) -> None:
-    """Delete a collection; the API server may take longer for one than a call may last."""
+    """Delete a collection, repeating requests that time out."""
     for tries_left in reversed(range(_TRIES)):
         try:
             api.delete(path, grace_seconds=0)

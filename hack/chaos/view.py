@@ -1,4 +1,4 @@
-"""What a person sees while it storms, and the table at the end."""
+"""Progress of a storm, and the table at the end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _EVERY = 10.0  # seconds between two lines where there is no terminal
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a run gave.
+    """The outcome of a run.
 
     Attributes:
         run: its name.
-        pods: how many were created during the storm, owners not counted.
-        pods_bound: how many were bound during the storm.
-        reservations: how many were written.
-        slots: how many of those for groups of pods were claimed.
-        forged: how many pods said that they had slots which were not theirs.
-        owners: how many had a reservation that lived.
-        missed: one line for each of them that did not land on its seat.
-        faults: how many there were.
-        kinds: how many of each kind.
-        violations: one line each.
-        seconds: how long it all took, in seconds.
-        folder: history and logs.
+        pods: pods created during the storm, without owners.
+        pods_bound: pods bound during the storm.
+        reservations: reservations written.
+        slots: claimed slots of groups.
+        forged: pods with forged claims.
+        owners: owners with a reservation that lived.
+        missed: one line for each owner that did not land on its seat.
+        faults: number of faults.
+        kinds: number of faults of each kind.
+        violations: one line for each violation.
+        seconds: duration, in seconds.
+        folder: folder with history and logs.
     """
 
     run: str
@@ -55,7 +55,7 @@ class Outcome:
 
 
 class Progress:
-    """One line that changes on a terminal, a line every ten seconds elsewhere."""
+    """A line that changes on a terminal, a line every ten seconds elsewhere."""
 
     def __init__(self, console: Console, run: str) -> None:
         self._console = console
@@ -65,16 +65,16 @@ class Progress:
         self._said = float("-inf")
 
     def __enter__(self) -> Self:
-        """Begins to show."""
+        """Show the line."""
         self._status.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Takes the line away."""
+        """Remove the line."""
         self._status.stop()
 
     def __call__(self, text: str) -> None:
-        """Shows it."""
+        """Replace the text."""
         elapsed = time.monotonic() - self._began
         line = f"{self._run:<18} {elapsed:4.0f} s  {text}"
         self._status.update(line)
@@ -84,7 +84,7 @@ class Progress:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """The table of all runs; seated are owners on their seats, broken are promises."""
+    """Return the table of all runs; seated are owners on their seats, broken are promises."""
     shown = Table()
     shown.add_column("run", no_wrap=True)
     for title in ("pods", "bound", "holds", "seated", "faults", "broken", "s"):
@@ -106,7 +106,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def details(outcome: Outcome) -> str:
-    """What the table has no room for."""
+    """Return the details that are not in the table."""
     slots = f"{outcome.slots} slots of groups claimed, {outcome.forged} pods with forged claims"
     lines = [f"{outcome.run}: {slots}, faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]

@@ -1,4 +1,4 @@
-"""Where a storm takes place: full nodes, and a namespace."""
+"""The world of a storm: full nodes, and a namespace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hack.chaos.store import objects_path, path_of
 from hack.controlplane.nodes import create_nodes
 
 SCHEDULER = "chaos-scheduler"
-"""Who binds the storm's pods: no other test's scheduler does."""
+"""The scheduler of the storm's pods, which no other test uses."""
 
 LABEL = "reserver.io/chaos"
 
@@ -32,8 +32,8 @@ class World:
     """Full nodes and a namespace of their own, as a context manager.
 
     Attributes:
-        nodes: their names, those aside that are to be held whole.
-        pods: what creates and deletes pods there.
+        nodes: names of the nodes, without those for whole-node holds.
+        pods: creates and deletes pods on these nodes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class World:
         self._empty: list[str] = []
 
     def __enter__(self) -> Self:
-        """Creates them, and pods that fill each node."""
+        """Create nodes and namespace, and pods that fill each node."""
         self._api.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
         prefix, labels = f"{self.name}-w", {LABEL: self.name}
         self.nodes = create_nodes(self._kubeconfig, self._scale.nodes, prefix=prefix, labels=labels)
@@ -70,7 +70,7 @@ class World:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Deletes them, and what the stores say about these nodes."""
+        """Delete them, and the stores' entries for these nodes."""
         self._api.delete(f"/apis/apps/v1/namespaces/{self.name}/replicasets")
         self._delete_pods()
         self._api.delete(f"/api/v1/namespaces/{self.name}")
@@ -86,7 +86,7 @@ class World:
                 self._api.delete(f"{objects}/{item['metadata']['name']}")
 
     def _delete_pods(self) -> None:
-        """Deletes all pods; on a busy machine thousands take longer than a request may."""
+        """Delete all pods; on a busy machine thousands take longer than one request may."""
         pods = f"/api/v1/namespaces/{self.name}/pods"
         deadline = time.monotonic() + _LONGEST_SECONDS
         while True:
@@ -97,7 +97,7 @@ class World:
                     raise
 
     def _await_account(self) -> None:
-        """Pods are refused until the controller manager has given the namespace its account."""
+        """Wait for the namespace's service account, without which pods are refused."""
         deadline = time.monotonic() + _WELCOME_SECONDS
         while True:
             try:

@@ -1,1 +1,1 @@
-"""Storms of moves on the real control plane: how long pods are without a place."""
+"""Storms of moves on the real control plane, which measure the time of pods without a node."""

@@ -1,13 +1,12 @@
-"""`python -m hack.chaos.moving` moves pods on full nodes while others take every hole.
+"""`python -m hack.chaos.moving` moves pods on full nodes while other pods take all free room.
 
-Pods are moved one by one, nodes are drained, and rounds of rebalancing go on beside that. First
-each pod has its seat before it is evicted (ReserveFirst), then a copy of it is ready there
-(SurgeFirst), then neither (EvictOnly: PodMoves without a seat, `kubectl drain`, rounds that evict),
-with the same seed, on control planes of their own. Beside that pods are to move whose volumes stay,
-or to nodes that close meanwhile, and two namespaces have groups of equal names. All writes are
-judged (`hack.promises`). The exit status is 1 if a promise was broken; if a pod that had a seat
-waited for room, or was left without a node; if a pod is moved whose volume stays; or if a seat is
-left.
+Pods are moved one by one, nodes are drained, and rounds of rebalancing run concurrently. First each
+pod has its seat before it is evicted (ReserveFirst), then a copy of it is ready there (SurgeFirst),
+then neither (EvictOnly: PodMoves without a seat, `kubectl drain`, rounds that evict), with the same
+seed, each on a new control plane. Moves of pods with local volumes, or to nodes that close, run
+concurrently, and two namespaces have groups of equal names. The log of all writes is checked
+(`hack.promises`). The exit status is 1 if a promise was broken; if a pod that had a seat waited for
+room, or has no node at the end; if a pod with a local volume was moved; or if a seat is left.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ STRIKES = {
     "restart-controllers": 2,
     "freeze": 3,
 }
-"""How often each fault strikes with `--faults`."""
+"""Number of strikes by fault with `--faults`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one way of moving.
+    """The outcome of one mode.
 
     Attributes:
-        mode: which way.
-        ends: how many PodMoves ended for each reason.
-        landings: what came of the evictions.
-        report: what the log of all writes shows.
-        faults: how many of each kind there were; empty for none.
-        wrongs: how many moves that cannot be made were not refused.
+        mode: the mode.
+        ends: ended PodMoves by reason.
+        landings: the landings after evictions.
+        report: the check of the log of all writes.
+        faults: number of faults by kind; empty for none.
+        wrongs: number of impossible moves that were not refused.
     """
 
     mode: MoveMode
@@ -64,7 +63,7 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether all was as promised: with faults, who waits may wait for what is away."""
+        """Whether all promises held; with faults, pods may wait for a dependency that is away."""
         if self.report.violations or self.wrongs:
             return False
         waited = self.landings.stranded + (0 if self.faults else self.landings.refused)
@@ -119,7 +118,7 @@ def _options() -> argparse.Namespace:
 
 
 def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome:
-    """Let it storm in one mode."""
+    """Run a storm in one mode."""
     mishaps = Mishaps(plan.seed)
     with opened(options.nodes, mishaps, options.keep and options.keep / mode) as bed:
         people = People(bed)
@@ -140,7 +139,7 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome
         print(f"{mode}, seed {plan.seed}, {faults}: {report}", flush=True)
         for wrong in storm.hardships.wrongs:
             print(wrong)
-        # Who moves to a node that closes may wait for the next one.
+        # A pod that moves to a closing node may wait for the next node.
         found = landings(history, {GREEDY, *SHUT})
         wrongs = len(storm.hardships.wrongs)
         return Outcome(mode, ends, found, report, str(faults) if options.faults else "", wrongs)

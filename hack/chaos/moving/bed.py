@@ -1,4 +1,4 @@
-"""Where pods move: nodes of four cores, and Reserver that carries out PodMoves."""
+"""The test bed of moves: nodes of four cores, and a Reserver that carries out PodMoves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hack.bed.install import MOVES, SURGE
 from hack.bed.mishaps import Mishaps
 
 CORES = 4
-"""Of a node."""
+"""Cores of a node."""
 
 SCHEDULER = "moving"
 _FLAGS = ("--pod-moves", "--surge-moves", "--default-quota", "none", "--log-level", "info")
@@ -21,7 +21,7 @@ _FLAGS = ("--pod-moves", "--surge-moves", "--default-quota", "none", "--log-leve
 
 @contextmanager
 def opened(nodes: int, mishaps: Mishaps, keep: Path | None) -> Iterator[Bed]:
-    """Run it; logs and histories stay only in a folder that is given."""
+    """Run the bed; logs and histories stay only in a given folder."""
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)

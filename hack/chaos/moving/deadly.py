@@ -1,4 +1,4 @@
-"""Something is done at a write of a move: before it is carried out, or after."""
+"""A strike at a write of a move, before the write is carried out or afterwards."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Deadly(Mishaps):
     """Strikes at a write of a move, once.
 
     Attributes:
-        at: how the path of that write ends; empty for any of a move.
-        apart: at which kinds of writes it does not strike.
-        but: the name of a PodMove whose writes do not count, or a pattern of several.
-        is_done: whether it is carried out before.
-        strike: what is done then; in a thread of its own. None for nothing.
-        struck: the kind of the write at which it has struck; empty if there was none.
-        may_evict: evictions wait for it.
-        writes: the paths of what was written of moves, in order.
+        at: end of that write's path; empty for any write of a move.
+        apart: kinds of writes without a strike.
+        but: name, or pattern, of PodMoves whose writes do not count.
+        is_done: whether the write is carried out before the strike.
+        strike: called in its own thread; None for no strike.
+        struck: kind of the write that was struck; empty for none.
+        may_evict: evictions wait for this event.
+        writes: paths of the writes of moves, in order.
     """
 
     def __init__(self) -> None:
@@ -47,18 +47,18 @@ class Deadly(Mishaps):
         apart: Collection[str] = (),
         but: str = "",
     ) -> None:
-        """Strike at a write that is to come."""
+        """Strike at a later write."""
         self.writes.clear()
         self.struck = ""
         self.at, self.apart, self.but, self.is_done = at, apart, but, is_done
         self.strike: Callable[[], object] | None = strike
 
     def disarm(self) -> None:
-        """Strike no more."""
+        """Cancel the strike."""
         self.strike = None
 
     async def write(self, forward: Forward, request: web.BaseRequest) -> web.Response:
-        """Forward a write, and strike if it is its turn."""
+        """Forward a write, and strike if it is the one."""
         if not self.at and _OF_WINDOWS.search(request.path):
             return await forward()
         self.writes.append(request.path)
@@ -79,9 +79,9 @@ class Deadly(Mishaps):
 
 
 def _kind(request: web.BaseRequest, body: bytes) -> str:
-    """Return what a write is, without names: method, path, what a status says, a handover."""
+    """Return the kind of a write without names: method, path, status, handover."""
     written = json.loads(body or b"{}")
-    written = written if isinstance(written, dict) else {}  # A JSON patch is none.
+    written = written if isinstance(written, dict) else {}  # A JSON patch is a list.
     status, metadata = written.get("status", {}), written.get("metadata", {})
     is_handover = request.method == "PATCH" and "ownerReferences" in metadata
     said = (status.get("phase"), status.get("reason"), "handover" if is_handover else "")

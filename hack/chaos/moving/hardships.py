@@ -1,4 +1,4 @@
-"""What moves meet beside full nodes: volumes, nodes that close, and groups of equal names."""
+"""Obstacles of moves next to full nodes: volumes, closing nodes, and groups of equal names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hack.bed.bed import Bed
 from hack.chaos.moving.people import ENDED, People
 
 ROOTED = [f"rooted-{number}" for number in range(4)]
-"""Deployments of a pod each whose volume is on the node where it is."""
+"""Deployments of one pod each whose volume is local to its node."""
 
 SHUT = [f"shut-{number}" for number in range(8)]
-"""Deployments of a pod each that move to a node which closes."""
+"""Deployments of one pod each that move to a node which closes."""
 
 TWINS = ("twin-a", "twin-b")
-"""Deployments of a pod each, in both namespaces: their moves have the same names and group."""
+"""Deployments of one pod each, in both namespaces: their moves have equal names and groups."""
 
 OTHER = "other"
 """The second namespace."""
@@ -31,14 +31,14 @@ _OPEN: dict[str, Any] = {"unschedulable": False, "taints": None}
 _UNDER_WAY = frozenset({"Evicting", "Landing"})
 _LOOK_S, _CLOSED_S = 0.05, 5.0
 _SHUT_S = 60
-"""How long a move to a node that may stay full waits for room, in seconds: one follows another."""
+"""Seconds for which a move to a node that may stay full waits for room: one follows another."""
 
 
 class Hardships:
-    """Moves that cannot be made, or not as they were written.
+    """Moves that are impossible, or that change on the way.
 
     Attributes:
-        wrongs: what came of them that should not have.
+        wrongs: unexpected outcomes.
     """
 
     def __init__(self, bed: Bed, people: People, timeout_s: int, seed: int) -> None:
@@ -51,11 +51,11 @@ class Hardships:
 
     @property
     def size(self) -> int:
-        """How many pods they take."""
+        """Number of their pods."""
         return len(ROOTED) + len(SHUT) + 2 * len(TWINS)
 
     def fill(self) -> None:
-        """Create those pods."""
+        """Create their pods."""
         self.others.settle()
         for name, node in zip(ROOTED, self._bed.nodes, strict=False):
             self._people.add_volume(name, node)
@@ -70,7 +70,7 @@ class Hardships:
             self.others.wait_bound(name, 1)
 
     def root(self) -> None:
-        """Move pods whose volumes stay: nobody is evicted."""
+        """Move pods with local volumes: none may be evicted."""
         for name in ROOTED:
             (pod,) = self._people.insist(partial(self._people.pods, name))
             move = self._write(pod.metadata.name)
@@ -79,7 +79,7 @@ class Hardships:
                 self.wrongs.append(f"{name}, whose volume stays: {dict(status)}")
 
     def close(self) -> None:
-        """Move pods to nodes that close at any moment, and open again."""
+        """Move pods to nodes that close at any moment, and reopen."""
         rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
         for name in SHUT:
             (pod,) = self._people.insist(partial(self._people.pods, name))
@@ -98,7 +98,7 @@ class Hardships:
             self._people.insist(partial(change, {"spec": _OPEN}))
 
     def pair(self) -> None:
-        """Move pods of two namespaces by groups and moves of equal names."""
+        """Move pods of two namespaces with equal names of groups and moves."""
         group = {"name": "twins", "size": len(TWINS)}
         for people in (self._people, self.others):
             for name in TWINS:
@@ -122,7 +122,7 @@ class Hardships:
 
 
 def _once(people: People, name: str, move: Any) -> str:  # noqa: ANN401 - a partial
-    """Write a move of a name, unless a call whose answer was lost has written it."""
+    """Create a move of a name, unless an earlier call without an answer has created it."""
     if any(item["metadata"]["name"] == name for item in people.moves()):
         return name
     made: str = move()

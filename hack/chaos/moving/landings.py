@@ -1,4 +1,4 @@
-"""How long the replacements of evicted pods waited for a node, by the log of all writes."""
+"""Waits of the replacements of evicted pods for a node, from the log of all writes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from hack.promises.history import History, Line, Moment
 
 _SEAT_WAITS = "waiting for a place of reservation"
-"""In what kube-scheduler says of a pod whose seat is there, and opens for it in a moment: once
-Reserver's watch shows that the one before it leaves."""
+"""Part of kube-scheduler's message for a pod whose seat opens in a moment: once Reserver's watch
+shows that the previous pod is being deleted."""
 
 
 @dataclass(frozen=True)
 class Landing:
-    """One eviction, and what came of it.
+    """One eviction, and the landing of its replacement.
 
     Attributes:
         seconds: from the eviction until the replacement was bound; None if it was not.
@@ -29,23 +29,23 @@ class Landing:
 
 @dataclass(frozen=True)
 class Landings:
-    """All of them."""
+    """All evictions with their landings."""
 
     each: tuple[Landing, ...]
 
     @property
     def seconds(self) -> list[float]:
-        """How long those took that landed."""
+        """Seconds of the replacements that landed."""
         return [landing.seconds for landing in self.each if landing.seconds is not None]
 
     @property
     def refused(self) -> int:
-        """How many replacements waited for room."""
+        """Number of replacements that waited for room."""
         return sum(landing.was_refused for landing in self.each)
 
     @property
     def stranded(self) -> int:
-        """How many had no node at the end."""
+        """Number of replacements without a node at the end."""
         return len(self.each) - len(self.seconds)
 
     def percentile(self, number: int) -> float:
@@ -55,10 +55,10 @@ class Landings:
 
 
 def landings(history: History, but: Collection[str]) -> Landings:
-    """Return what came of each eviction, but those of the Deployments `but`.
+    """Return the landing of each eviction, except for the Deployments `but`.
 
-    The first pod that a ReplicaSet makes after an eviction is its replacement, and so on: what is
-    judged is made by controllers whose pods leave by evictions only.
+    The first pod that a ReplicaSet creates after an eviction is its replacement, and so on: all
+    counted pods belong to controllers whose pods leave by evictions only.
     """
     pods: dict[str, list[Line]] = {}
     for line in history.lines:

@@ -1,4 +1,4 @@
-"""Those who make workloads and move their pods; they go on while the API server is away."""
+"""A client that creates workloads and moves pods; it retries while the API server is away."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OBJECTS = ("reserver.io", "v1alpha1")
 
 
 class People:
-    """Those who make workloads and move their pods.
+    """Creates workloads and moves their pods.
 
     Attributes:
-        core: the API server's core group.
+        core: client of the API server's core group.
     """
 
     FAULTS: ClassVar = (ApiException, HTTPError, OSError)
-    """What a call may end with while the API server is away."""
+    """Exceptions of a call while the API server is away."""
 
     def __init__(self, bed: Bed, namespace: str = NAMESPACE) -> None:
         self._namespace = namespace
@@ -40,10 +40,10 @@ class People:
         self._sequence = count(1)
 
     def insist(self, call: Callable[[], T]) -> T:
-        """Return what a call gives once the API server answers it.
+        """Return the result of a call once the API server answers it.
 
         Raises:
-            TimeoutError: it refuses for long.
+            TimeoutError: the API server did not answer for too long.
         """
         said: list[T] = []
 
@@ -56,7 +56,7 @@ class People:
         return said[0]
 
     def settle(self) -> None:
-        """Create the namespace that they work in."""
+        """Create the namespace of the workloads."""
         self.core.create_namespace({"metadata": {"name": self._namespace}})
 
     def add_volume(self, claim: str, *nodes: str) -> None:
@@ -95,7 +95,7 @@ class People:
         self._apps.create_namespaced_deployment(self._namespace, body)
 
     def pods(self, *apps: str) -> list[Any]:
-        """Return the pods of Deployments that have a node and do not leave, by name."""
+        """Return the pods of Deployments that are bound and not being deleted, by name."""
         selector = f"app in ({','.join(apps)})" if apps else ""
         found = self.core.list_namespaced_pod(self._namespace, label_selector=selector).items
         there = [
@@ -104,7 +104,7 @@ class People:
         return sorted(there, key=lambda pod: str(pod.metadata.name))
 
     def wait_bound(self, app: str, replicas: int) -> None:
-        """Return once so many pods of a Deployment have a node, at least."""
+        """Return once at least `replicas` pods of a Deployment are bound."""
         wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")
 
     def wait_ready(self, app: str) -> None:
@@ -149,7 +149,7 @@ class People:
         return False
 
     def moves_have_ended(self) -> bool:
-        """Return whether all have ended; False while the API server is away."""
+        """Return whether all moves have ended; False while the API server is away."""
         with suppress(*self.FAULTS):
             return all(item.get("status", {}).get("phase") in ENDED for item in self.moves())
         return False

@@ -1,7 +1,7 @@
-"""How many pods of a Deployment were ready, by the log of all writes.
+"""Number of ready pods of a Deployment, from the log of all writes.
 
-A Service sends requests to pods that are ready and are not being deleted. EndpointSlices do not
-tell here: the pods that KWOK plays have no IP address.
+A Service sends requests to pods that are ready and are not being deleted. EndpointSlices are of no
+use here: the pods that KWOK simulates have no IP address.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hack.promises.history import History
 
 @dataclass(frozen=True)
 class Readiness:
-    """How many pods were ready.
+    """Numbers of ready pods.
 
     Attributes:
-        least: the fewest at any time.
-        most: the most.
-        without: how often there was none.
-        seconds: how long there was none, in all.
+        least: the lowest number at any time.
+        most: the highest number.
+        without: number of gaps without a ready pod.
+        seconds: total time of these gaps.
     """
 
     least: int
@@ -31,7 +31,7 @@ class Readiness:
 
 
 def readiness(history: History, app: str) -> Readiness:
-    """Return how many pods of a Deployment were ready, from the first that was.
+    """Return the numbers of ready pods of a Deployment, from the first ready pod on.
 
     Raises:
         ValueError: no pod was ready.

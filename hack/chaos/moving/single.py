@@ -1,9 +1,9 @@
-"""`python -m hack.chaos.moving.single` moves the one pod of a Deployment to and fro, in each mode.
+"""`python -m hack.chaos.moving.single` moves the only pod of a Deployment to and fro, in each mode.
 
 Reserver is killed at each write of a move in turn, before the API server has carried out the write
-and after it, and again from the beginning until there were `--moves` moves. The exit status is 1 if
-a promise was broken (`hack.promises`), or a move by SurgeFirst left the Deployment without a ready
-pod, with another number of pods than one, or fell back to an eviction.
+and afterwards, and again from the beginning until there were `--moves` moves. The exit status is 1
+if a promise was broken (`hack.promises`), or if a move by SurgeFirst left the Deployment without a
+ready pod, with another number of pods than one, or fell back to an eviction.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from reserver.moves.phases import MoveMode
 
 _APP = "web"
 _ANYWHERE = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "NothingToFollow", "NotMovable"})
-"""Without a seat a pod may come back to its node, and who is killed may not know which came."""
+"""Without a seat a pod may return to its node, and a killed Reserver may not know its successor."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the moves of one mode.
+    """The outcome of the moves of one mode.
 
     Attributes:
-        mode: which.
-        moves: how many there were.
-        kills: how often Reserver was killed.
-        readiness: how many pods were ready meanwhile.
-        report: what the log of all writes shows.
-        wrongs: what is not as SurgeFirst promises.
+        mode: the mode.
+        moves: number of moves.
+        kills: number of kills of Reserver.
+        readiness: numbers of ready pods meanwhile.
+        report: the check of the log of all writes.
+        wrongs: breaches of SurgeFirst's promises.
     """
 
     mode: MoveMode
@@ -106,7 +106,7 @@ def _strike(bed: Bed, striking: Striking, mode: MoveMode, moves: int) -> None:
 
 
 def _left(people: People) -> list[str]:
-    """Return what surging has left that it should not have, and moves that did not surge."""
+    """Return remains of surges, and moves that did not surge."""
     wrongs = [
         f"{item['metadata']['name']} fell back: {item['status']['fallback']}"
         for item in people.moves()

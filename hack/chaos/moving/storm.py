@@ -30,34 +30,34 @@ GREEDY = "greedy"
 
 REPLICAS = 8
 _ROUND = 10
-"""How many pods a round of rebalancing moves at most."""
+"""Most pods that a round of rebalancing moves."""
 
 _ROUNDS = {
     MoveMode.RESERVE_FIRST: "reserve-first",
     MoveMode.SURGE_FIRST: "surge-first",
     MoveMode.EVICT_ONLY: "evict-only",
 }
-"""What `rebalance run --mode` calls a mode."""
+"""Values of `rebalance run --mode`."""
 
 _TAINT = "reserver.io/old"
 _TICK_S = 0.2
 _LEFT_S = 30.0
-"""How long what is over may take until it is gone, in seconds."""
+"""Seconds in which ended moves and seats must be gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What happens in a storm.
+    """The plan of a storm.
 
     Attributes:
-        moves: how many pods are moved one by one.
-        drains: how many nodes are drained, one after the other.
-        rounds: how many rounds of rebalancing there are.
-        churn: how many holes open up a second.
-        timeout_s: of each move and drain, in seconds.
-        seconds: how long faults strike at least, in seconds.
-        seed: what is random follows from it.
-        goes_on: what is moved one by one is moved once more, by a PodMove that follows the first.
+        moves: pods that are moved one by one.
+        drains: nodes that are drained, one after the other.
+        rounds: rounds of rebalancing.
+        churn: pods that end each second, which frees room.
+        timeout_s: timeout of each move and drain, in seconds.
+        seconds: least seconds in which faults strike.
+        seed: seed of all random numbers.
+        goes_on: each pod that is moved one by one is moved again, by a following PodMove.
     """
 
     moves: int
@@ -83,7 +83,7 @@ class Storm:
         self._over = threading.Event()
 
     def fill(self) -> None:
-        """Fill the nodes with pods that may all be moved, and with those that want all else."""
+        """Fill the nodes with movable pods, and with pods that take all remaining room."""
         slots = len(self._bed.nodes) * CORES
         taken = int(slots * FULL)
         self.hardships.fill()
@@ -99,7 +99,7 @@ class Storm:
         self._people.wait_bound(GREEDY, holes)
 
     def rage(self, faults: Faults) -> None:
-        """Move pods until all is done that was planned, and all faults have struck.
+        """Move pods until the plan is carried out, and all faults have struck.
 
         Raises:
             TimeoutError: a move has not ended, or a seat is left.
@@ -114,7 +114,7 @@ class Storm:
         try:
             self._strike(faults, lambda: not any(work.is_alive() for work in works))
             for people in self._everybody:
-                # Once its pod has left a move has as long again.
+                # A move has its timeout once more after its pod has left.
                 limit_s = 2 * self._plan.timeout_s + _LEFT_S
                 wait_for(people.moves_have_ended, "all moves end", limit_s)
                 wait_for(people.have_no_seats, "no seat is left", _LEFT_S)
@@ -134,7 +134,7 @@ class Storm:
                 self._over.wait(_TICK_S)
 
     def _churn(self) -> None:
-        """Have holes open up all over, as pods end: the greedy who wait want each of them."""
+        """Free room on all nodes, as pods end: the pending greedy pods compete for each piece."""
         rng = random.Random(self._plan.seed)  # noqa: S311 - repeatable
         while not self._over.wait(1 / self._plan.churn):
             with suppress(*People.FAULTS):
@@ -144,7 +144,7 @@ class Storm:
                     self._people.core.delete_namespaced_pod(name, NAMESPACE, grace_period_seconds=0)
 
     def _direct(self) -> None:
-        """Move pods one by one, all of them at once."""
+        """Move pods one by one, without waiting for the end of a move."""
         timeout = f"{self._plan.timeout_s}s"
         for number in range(self._plan.moves):
             for pod in self._people.insist(partial(self._people.pods, f"web-{number}")):
@@ -155,7 +155,7 @@ class Storm:
                     self._people.insist(partial(move, after=first))
 
     def _drain(self) -> None:
-        """Drain nodes, and give each back."""
+        """Drain nodes, and uncordon each."""
         rng = random.Random(self._plan.seed + 1)  # noqa: S311 - repeatable
         for node in rng.sample(self._bed.nodes, self._plan.drains):
             timeout = f"--timeout={self._plan.timeout_s}s"
@@ -167,7 +167,7 @@ class Storm:
             self._people.insist(partial(self._change, node, {"unschedulable": False}))
 
     def _rebalance(self) -> None:
-        """Have rounds move pods off nodes that are to be avoided; they are no more afterwards."""
+        """Run rounds that move pods off tainted nodes, and remove the taints afterwards."""
         rng = random.Random(self._plan.seed + 2)  # noqa: S311 - repeatable
         policy = self._bed.plane.folder / "policy.yaml"
         policy.write_text(yaml.safe_dump(_avoiding()))
@@ -189,7 +189,7 @@ class Storm:
         self._run(sys.executable, "-m", "reserver", *words)
 
     def _run(self, *words: str | Path) -> None:
-        """Run a command as the administrator; whether it succeeds is judged by what it leaves."""
+        """Run a command as the administrator; its effect is checked, not its exit status."""
         command = [*words, f"--kubeconfig={self._bed.kubeconfig}"]
         with (self._bed.folder / "commands.log").open("ab") as log:
             log.write(f"{' '.join(map(str, words))}\n".encode())
@@ -198,7 +198,7 @@ class Storm:
 
 
 def _avoiding() -> dict[str, object]:
-    """Return a policy that moves some pods off nodes with a taint that keeps nobody away."""
+    """Return a policy that moves some pods off nodes with a PreferNoSchedule taint."""
     name = "RemovePodsViolatingNodeTaints"
     args = {"includePreferNoSchedule": True}
     profile = {

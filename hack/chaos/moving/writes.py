@@ -1,11 +1,11 @@
 """`python -m hack.chaos.moving.writes` strikes at each write of a move in turn.
 
-Reserver is killed before a write is carried out, and after it; kube-apiserver, kube-scheduler and
-kube-controller-manager are restarted at it; the node that the pod goes to is cordoned for a moment.
-The pod has a volume that both nodes can use. A second move follows the first one, and takes the pod
-back. Then the next two, and another kind of write, until they have none left. Each move has to land
-on its seat, where its node does not close, and all that was written is judged
-(`hack.promises`). The exit status is 1 if one has not, or a promise was broken.
+Reserver is killed before a write is carried out, and afterwards; kube-apiserver, kube-scheduler and
+kube-controller-manager are restarted at the write; the target node is cordoned for a moment. The
+pod has a volume that both nodes can use. A second move follows the first one, and takes the pod
+back. Then the next two moves are struck at another kind of write, until no kind is left. Each move
+must land on its seat, unless its node closes, and the log of all writes is checked
+(`hack.promises`). The exit status is 1 if a move did not land, or a promise was broken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hack.reserver_process import wait_for
 from reserver.moves.phases import MoveMode
 
 MOST = 30
-"""More kinds of writes than a move has."""
+"""More than the number of kinds of writes of a move."""
 
 _LAND_S = 120.0
 _CLOSED_S = 3.0
@@ -37,12 +37,12 @@ Act = Callable[[], object]
 
 
 class Strike(NamedTuple):
-    """How something is struck.
+    """A strike at a component.
 
     Attributes:
-        carry_out: strikes, and returns once it is back.
-        prepare: is called before each move.
-        ends: how moves may end.
+        carry_out: strikes, and returns once the component is back.
+        prepare: called before each move.
+        ends: allowed reasons of ended moves.
     """
 
     carry_out: Act
@@ -51,12 +51,12 @@ class Strike(NamedTuple):
 
 
 class Striking:
-    """Moves one pod to and fro, and strikes once each time.
+    """Moves a pod to and fro, and strikes once each time.
 
     Attributes:
-        there: the node that it goes to first.
-        moves: how many moves there were.
-        strikes: how often it has struck.
+        there: target node of the first move.
+        moves: number of moves.
+        strikes: number of strikes.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Striking:
         self.moves = self.strikes = 0
 
     def at_each_write(self, strike: Strike, *, is_done: bool) -> Iterator[str]:
-        """Strike at the first write of a move, another one of the next; yield each of them."""
+        """Strike at each kind of write, one in each pair of moves; yield the kinds."""
         struck: list[str] = []
         while write := self._once(strike, struck, is_done=is_done):
             yield write
@@ -84,7 +84,7 @@ class Striking:
                 raise AssertionError(f"a move has more than {MOST} kinds of writes: {struck}")
 
     def _once(self, strike: Strike, struck: list[str], *, is_done: bool) -> str:
-        """Strike at one write of a move; return which, empty if it had no others than before."""
+        """Strike at one write of a move; return its kind, empty if no new kind is left."""
         strike.prepare()
         (pod,) = self._people.pods("web")
         here, there = sorted(self._bed.nodes, key=lambda node: node != pod.spec.node_name)
@@ -99,7 +99,7 @@ class Striking:
         self.moves += 2
         wait_for(lambda: self._struck.is_set() or self._is_over(home), "it strikes", _LAND_S)
         write = self._mishaps.struck
-        if write:  # In this thread: what it starts ends with it.
+        if write:  # In this thread: a process that it starts ends with the thread.
             self.strikes += 1
             strike.carry_out()
             self._over.set()
@@ -121,7 +121,7 @@ class Striking:
 
 
 class Closing:
-    """Closes the node that a pod goes to, for a moment."""
+    """Closes a pod's target node for a moment."""
 
     def __init__(self, people: People, striking: Striking) -> None:
         self._people = people
@@ -129,7 +129,7 @@ class Closing:
         self._opening = Timer(0.0, lambda: None)
 
     def close(self) -> None:
-        """Cordon it; it is uncordoned a moment later."""
+        """Cordon the node; it is uncordoned a moment later."""
         change = partial(self._people.core.patch_node, self._striking.there)
         self._people.insist(partial(change, {"spec": {"unschedulable": True}}))
         is_open = partial(change, {"spec": {"unschedulable": False}})
@@ -137,7 +137,7 @@ class Closing:
         self._opening.start()
 
     def open(self) -> None:
-        """Return once it is open again."""
+        """Return once the node is uncordoned."""
         if self._opening.is_alive():
             self._opening.join()
 
@@ -147,10 +147,10 @@ def _strikes(bed: Bed, people: People, striking: Striking) -> dict[str, Strike]:
     plane = bed.plane
 
     def restart_apiserver() -> None:
-        """Restart it, and those whose reflectors may wait for minutes when it has been away often.
+        """Restart it, and the clients whose reflectors may wait for minutes after several restarts.
 
         From the fifth time on they wait for up to a minute (client-go's tools/cache/reflector.go),
-        and a ReplicaSet's controller makes no pod as long as it sees fewer than it has written.
+        and a ReplicaSet's controller creates no pod while its cache lacks one of its own writes.
         """
         plane.restart_apiserver()
         bed.restart_scheduler()
@@ -161,7 +161,7 @@ def _strikes(bed: Bed, people: People, striking: Striking) -> dict[str, Strike]:
         "kube-apiserver": Strike(restart_apiserver),
         "kube-scheduler": Strike(bed.restart_scheduler),
         "kube-controller-manager": Strike(plane.restart_controllers),
-        # The one that follows has no pod to take back, if the first one ends elsewhere.
+        # The following move has no pod to take back if the first one ends elsewhere.
         "the target": Strike(
             closing.close,
             closing.open,
@@ -186,13 +186,13 @@ def main() -> None:
             striking = Striking(bed, mishaps, people)
             for what, strike in _strikes(bed, people, striking).items():
                 if options.only in {None, what}:
-                    _tell(what, striking, strike)
+                    _report(what, striking, strike)
         report = judge(read_history(bed.folder), _rules(bed))
     print(report)
     sys.exit(bool(report.violations))
 
 
-def _tell(what: str, striking: Striking, strike: Strike) -> None:
+def _report(what: str, striking: Striking, strike: Strike) -> None:
     for is_done in (False, True):
         when = "after" if is_done else "before"
         writes = striking.at_each_write(strike, is_done=is_done)
