@@ -1,4 +1,4 @@
-"""`python -m hack.controlplane --nodes 5` runs a control plane for a person until Ctrl-C."""
+"""`python -m hack.controlplane --nodes 5` runs a control plane until Ctrl-C."""
 
 import argparse
 import contextlib
@@ -14,7 +14,7 @@ from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler
 
 
 def main() -> None:
-    """The command line: a control plane for a person."""
+    """Run a control plane until Ctrl-C."""
     parser = argparse.ArgumentParser(description="Runs a control plane on loopback until Ctrl-C.")
     parser.add_argument(
         "--version", choices=versions(), help="of Kubernetes (default: $KUBERNETES, newest)"
@@ -30,8 +30,8 @@ def main() -> None:
     )
     what.add_argument("--no-scheduler", action="store_true", help="run no kube-scheduler")
     options = parser.parse_args()
-    # Both clean up. By default the first would not, nor the second where a script runs this in the
-    # background: shells make such commands ignore it.
+    # Both signals clean up. By default SIGTERM would not, nor SIGINT of a script's background
+    # command, which shells make ignore it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     try:
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _show(plane: ControlPlane, scheduler_config: Path | None, nodes: list[str]) -> None:
-    """Starts the scheduler, if one is wanted, and says what runs where."""
+    """Start the scheduler, if a configuration is given, and print addresses and processes."""
     if scheduler_config:
         config = plane.folder / "scheduler.yaml"
         config.write_text(render_scheduler_config(scheduler_config, kubeconfig=plane.kubeconfig))

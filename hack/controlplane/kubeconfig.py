@@ -1,4 +1,4 @@
-"""Kubeconfig files. They are written as JSON, which is YAML."""
+"""Kubeconfig files, written as JSON, which is valid YAML."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from hack.controlplane.build import bin_dir
 
 
 def write_kubeconfig(path: Path, cluster: dict[str, Any], token: str) -> None:
-    """Writes a kubeconfig (mode 0600) for a bearer token; `cluster` is the entry's `cluster`."""
+    """Write a kubeconfig (mode 0600) for a bearer token; `cluster` is the entry's `cluster`."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -25,12 +25,12 @@ def write_kubeconfig(path: Path, cluster: dict[str, Any], token: str) -> None:
 
 
 def service_account_kubeconfig(kubeconfig: Path, namespace: str, name: str, path: Path) -> None:
-    """Writes to `path` a kubeconfig for a service account, valid for a day.
+    """Write a kubeconfig for a service account to `path`, valid for a day.
 
-    Works on any cluster whose `kubeconfig` (of somebody who may create tokens) is given.
+    Works on any cluster; the user of `kubeconfig` must be allowed to create tokens.
 
     Raises:
-        subprocess.CalledProcessError: the service account is not there, or the token is refused.
+        subprocess.CalledProcessError: the service account does not exist, or the token is refused.
     """
     token = kubectl(kubeconfig, "create", "token", name, "-n", namespace, "--duration=24h")
     view = json.loads(kubectl(kubeconfig, "config", "view", "--raw", "--minify", "-o", "json"))
@@ -38,10 +38,10 @@ def service_account_kubeconfig(kubeconfig: Path, namespace: str, name: str, path
 
 
 def kubectl(kubeconfig: Path, *arguments: str) -> str:
-    """Runs the kubectl that belongs to the pins and returns what it printed.
+    """Run the pinned kubectl and return its output.
 
     Raises:
-        subprocess.CalledProcessError: it failed; `stderr` says why.
+        subprocess.CalledProcessError: it failed; `stderr` has the reason.
     """
     command: list[str | Path] = [bin_dir() / "kubectl", f"--kubeconfig={kubeconfig}", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

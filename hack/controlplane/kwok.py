@@ -1,4 +1,4 @@
-"""KWOK plays the kubelets of the nodes that `create_nodes` makes, and of no other node.
+"""KWOK simulates the kubelets of the nodes that `create_nodes` makes, and of no other node.
 
 `python -m hack.controlplane.kwok --kubeconfig FILE` does so on any cluster, until Ctrl-C.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hack.controlplane.build import HERE, bin_dir
 
-FAKE = "kwok.x-k8s.io/node=fake"  # the annotation by which KWOK knows its nodes
+FAKE = "kwok.x-k8s.io/node=fake"  # the annotation of KWOK's nodes
 LEASE_SECONDS = 40
 
 
@@ -22,15 +22,15 @@ def kwok_command(
     port: int = 0,
     config: Path | None = None,
 ) -> list[str | Path]:
-    """The command that runs kwok against a cluster.
+    """Return the command of kwok for a cluster.
 
     Args:
-        kubeconfig: of a user who may do all that a kubelet may.
-        version: the pins to take the binary of; the newest by default.
+        kubeconfig: kubeconfig of a user with all rights of a kubelet.
+        version: version of the pinned binary; the newest by default.
         leases: renew node leases every 10 s. Only a controller manager reads them.
-        nodes: the annotation of the nodes whose kubelet it plays.
-        port: on loopback, where it serves what a kubelet serves; 0 for nowhere.
-        config: further objects of KWOK, such as what a port-forward leads to.
+        nodes: annotation of the nodes whose kubelet is simulated.
+        port: loopback port of the kubelet's server; 0 for none.
+        config: further objects of KWOK, such as the target of a port-forward.
     """
     serving = [f"--server-address=127.0.0.1:{port}", f"--node-port={port}"] if port else []
     more = [f"--config={config}"] if config else []

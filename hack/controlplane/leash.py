@@ -1,7 +1,7 @@
-"""Becomes another program, one that the kernel kills once the process that started it is gone.
+"""Becomes another program that the kernel kills once its parent process has ended.
 
-`python leash.py PARENT_PID PROGRAM [ARGUMENT...]`. A program of its own, because Python may not be
-forked safely (`preexec_fn`) while it runs threads. Linux only; elsewhere nothing holds the program.
+`python leash.py PARENT_PID PROGRAM [ARGUMENT...]`. A separate program, because Python cannot fork
+safely (`preexec_fn`) while it has threads. Linux only; elsewhere the program is not killed.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ def main() -> None:
     parent, *command = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):  # it went before we asked
+    if os.getppid() != int(parent):  # the parent ended before prctl
         sys.exit(1)
     os.execv(command[0], command)  # noqa: S606 (no shell is meant)
 

@@ -1,4 +1,4 @@
-"""Nodes without machines, for any cluster: KWOK plays their kubelets."""
+"""Nodes without machines, for any cluster: KWOK simulates their kubelets."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from hack.bed.api import Api
 from hack.controlplane.kwok import FAKE
 
 READY_SECONDS = 60.0
-LOOK_EVERY = 0.2  # seconds; each look is a list of all nodes
+LOOK_EVERY = 0.2  # seconds; each check lists all nodes
 
 
 def create_nodes(  # noqa: PLR0913 (all but two have a default that most callers want)
@@ -24,23 +24,23 @@ def create_nodes(  # noqa: PLR0913 (all but two have a default that most callers
     prefix: str = "worker",
     labels: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Creates nodes PREFIX-1 to PREFIX-count and returns their names once pods can land there.
+    """Create nodes PREFIX-1 to PREFIX-count and return their names once they are schedulable.
 
-    Somebody has to run kwok against the cluster: `ControlPlane` does, or `hack.controlplane.kwok`.
+    kwok must run for the cluster, by `ControlPlane` or by `hack.controlplane.kwok`.
 
     Args:
-        kubeconfig: of a user with a token who may create nodes.
-        count: how many.
+        kubeconfig: kubeconfig of a user with a token who may create nodes.
+        count: number of nodes.
         cpu: allocatable CPU, as a Kubernetes quantity.
         memory: allocatable memory, as a Kubernetes quantity.
-        pods: how many pods fit on a node.
+        pods: allocatable pods.
         extended: further allocatable resources, such as `{"nvidia.com/gpu": "4"}`.
-        prefix: what the names begin with.
-        labels: beside those that every node has (hostname, os, arch).
+        prefix: prefix of the names.
+        labels: labels in addition to those of every node (hostname, os, arch).
 
     Raises:
         ApiFault: the API server refused a node.
-        TimeoutError: some are not ready after a minute.
+        TimeoutError: some nodes are not ready after a minute.
     """
     names = [f"{prefix}-{number}" for number in range(1, count + 1)]
     room = {"cpu": cpu, "memory": memory, "pods": str(pods), **(extended or {})}
@@ -51,15 +51,15 @@ def create_nodes(  # noqa: PLR0913 (all but two have a default that most callers
 
 
 def manifest(name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, Any]:
-    """What to create for a node that KWOK plays.
+    """Return the manifest of a node that KWOK simulates.
 
     Args:
-        name: of the node.
-        room: what is allocatable, as Kubernetes quantities.
-        labels: beside those that every node has (hostname, os, arch).
+        name: name of the node.
+        room: allocatable amounts, as Kubernetes quantities.
+        labels: labels in addition to those of every node (hostname, os, arch).
     """
     key, _, value = FAKE.partition("=")
-    # Those that a kubelet sets, old names included: the controller manager would add them.
+    # The labels of a kubelet, old names included: the controller manager would add them.
     platform = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     own = {"kubernetes.io/hostname": name, **platform}
     own |= {f"beta.{key}": value for key, value in platform.items()}
@@ -76,11 +76,11 @@ def manifest(name: str, room: Mapping[str, str], labels: Mapping[str, str]) -> d
 
 
 def _wait_schedulable(api: Api, names: Sequence[str]) -> None:
-    """A Ready node still has its not-ready taint until the controller manager takes it off."""
+    """Wait until the controller manager has removed the not-ready taint from Ready nodes."""
     deadline = time.monotonic() + READY_SECONDS
     waiting = set(names)
     while True:
-        # From the API server's cache: cheap enough to ask again and again.
+        # From the API server's cache, so that repeated reads are cheap.
         nodes = api.get("/api/v1/nodes?resourceVersion=0")
         waiting -= {node["metadata"]["name"] for node in nodes["items"] if is_schedulable(node)}
         if not waiting:
@@ -92,7 +92,7 @@ def _wait_schedulable(api: Api, names: Sequence[str]) -> None:
 
 
 def is_schedulable(node: Mapping[str, Any]) -> bool:
-    """Whether pods can land on a node."""
+    """Return whether pods can land on a node."""
     conditions = node["status"].get("conditions", [])
     ready = any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
     taints = node["spec"].get("taints", [])

@@ -14,25 +14,25 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-POLL = 0.05  # seconds between two looks at a condition
+POLL = 0.05  # seconds between two checks of a condition
 TAIL_LINES = 20
 
 _LEASH = Path(__file__).with_name("leash.py")
 _ENVIRONMENT = {"GOGC": "400"} | os.environ
-"""The heaps are small and the cores few: Go programs had spent a fifth of their time collecting."""
+"""Heaps are small and cores few: Go programs had spent a fifth of their time in collections."""
 
 _Started = TypeVar("_Started")
 
 
 class StartError(Exception):
-    """A part of the control plane did not come up; the message holds the tail of its log."""
+    """A program did not become ready; the message has the tail of its log."""
 
 
 class Process:
-    """A running program in a process group of its own, its output in a log file.
+    """A running program in its own process group, with its output in a log file.
 
     The kernel kills it when the thread that started it ends, so nothing outlives a killed test run.
-    Start it from a thread that lives as long as it is needed.
+    Start it from a thread that lives as long as the program is needed.
     """
 
     def __init__(self, command: Sequence[str | Path], log: Path) -> None:
@@ -45,17 +45,17 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                start_new_session=True,  # a Ctrl-C in the terminal is ours to handle, in order
+                start_new_session=True,  # only this process handles a Ctrl-C of the terminal
             )
 
     @property
     def name(self) -> str:
-        """What messages call it: the name of its log."""
+        """Its name in messages: the name of its log."""
         return self.log.stem
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its process group too."""
+        """Its process id, and id of its process group."""
         return self._popen.pid
 
     @property
@@ -64,7 +64,7 @@ class Process:
         return self._popen.poll() is None
 
     def wait_until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
-        """Returns as soon as `ready()` holds.
+        """Return as soon as `ready()` is true.
 
         Raises:
             StartError: the program ended, or `seconds` passed, before that.
@@ -80,17 +80,17 @@ class Process:
             time.sleep(POLL)
 
     def tail(self) -> str:
-        """The last lines of its log."""
+        """Return the last lines of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to its whole process group, if it still runs."""
+        """Send a signal to its whole process group, if it still runs."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
     def wait(self, seconds: float) -> None:
-        """Waits for its end, and kills it after `seconds`."""
+        """Wait for its end, and kill it after `seconds`."""
         try:
             self._popen.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ class Process:
 
 
 def stop(processes: Iterable[Process], grace: float = 5) -> None:
-    """Terminates `processes` together and kills those that still run after `grace` seconds."""
+    """Terminate `processes` together and kill those that still run after `grace` seconds."""
     asked = list(processes)
     for process in asked:
         process.signal(signal.SIGTERM)
@@ -109,13 +109,13 @@ def stop(processes: Iterable[Process], grace: float = 5) -> None:
 
 
 class HeldPort:
-    """A free TCP port of the loopback interface that nobody else is given until it is closed.
+    """A free TCP port of the loopback interface, reserved until it is closed.
 
-    Whoever is given its number may listen there, end, and listen again. On Linux a socket that is
-    bound and does not listen keeps others from the port, but not those who name it (SO_REUSEADDR).
+    A program with its number may listen there, end, and listen again. On Linux a socket that is
+    bound and does not listen reserves the port, except for programs that name it (SO_REUSEADDR).
 
     Attributes:
-        number: of the port.
+        number: number of the port.
     """
 
     def __init__(self) -> None:
@@ -125,11 +125,11 @@ class HeldPort:
         self.number: int = bound.getsockname()[1]
         self.close = weakref.finalize(self, os.close, bound.detach())
         if sys.platform != "linux":
-            self.close()  # There it would keep everybody from it.
+            self.close()  # On other systems it would keep the program from the port too.
 
 
 def start_on_free_port(start: Callable[[int], _Started]) -> _Started:
-    """Calls `start` with a port that is free until it returns."""
+    """Call `start` with a port that is reserved until it returns."""
     held = HeldPort()
     try:
         return start(held.number)
@@ -140,7 +140,7 @@ def start_on_free_port(start: Callable[[int], _Started]) -> _Started:
 def answers(
     port: int, path: str, *, context: ssl.SSLContext | None = None, token: str = ""
 ) -> bool:
-    """Whether a GET of `path` on loopback `port` (TLS with a `context`) is answered with 200."""
+    """Return whether a GET on a loopback port (TLS with a `context`) is answered with 200."""
     connection = (
         http.client.HTTPSConnection("127.0.0.1", port, timeout=2, context=context)
         if context

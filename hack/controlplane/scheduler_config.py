@@ -1,4 +1,4 @@
-"""Fits a KubeSchedulerConfiguration file, such as the one we ship, to one test cluster."""
+"""Adapts a KubeSchedulerConfiguration file, such as the shipped one, to one test cluster."""
 
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -20,14 +20,14 @@ def render_scheduler_config(
     qps: float = 5000,
     burst: int = 10000,
 ) -> str:
-    """The configuration in `path`, with only what differs from cluster to cluster filled in.
+    """Return the configuration in `path` with the settings of this cluster.
 
     Args:
         path: a KubeSchedulerConfiguration in YAML or JSON.
-        kubeconfig: what kube-scheduler reaches the API server with.
-        port: where the extenders listen, if not where the file says.
-        scheduler_name: of the only profile, if not the one in the file.
-        qps: requests a second; the default of 50 would be all that a benchmark measures.
+        kubeconfig: kubeconfig of kube-scheduler.
+        port: port of the extenders, if not the port in the file.
+        scheduler_name: name of the only profile, if not the name in the file.
+        qps: requests a second; a benchmark would only measure the default of 50.
         burst: requests that may be sent at once.
     """
     config = yaml.safe_load(path.read_text())
