@@ -1,1 +1,1 @@
-"""A tenant who writes whatever costs most, all the time, and what that costs all others."""
+"""A tenant that continuously writes the costliest objects, and its cost for other tenants."""

@@ -1,7 +1,7 @@
-"""`python -m hack.hostile` says what a hostile tenant costs all others, on a real API server.
+"""`python -m hack.hostile` measures the cost of a hostile tenant, with a real API server.
 
-First without, then with a tenant who writes from the catalogue all the time. The exit status is
-1 if a bound is broken.
+First without, then with a tenant that continuously writes from the catalogue. The exit status is 1
+if a bound is broken.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _measure(
 
 
 def _webhooks(folder: Path, port: int) -> tuple[str, ...]:
-    """Write a certificate; return the flags to serve the webhooks with it."""
+    """Write a certificate; return the flags of the webhooks."""
     pair = CertificateMaker(["127.0.0.1"]).make(time.time())
     certificate, key = folder / "webhooks.crt", folder / "webhooks.key"
     certificate.write_bytes(pair.certificate)
@@ -163,10 +163,10 @@ def _webhooks(folder: Path, port: int) -> tuple[str, ...]:
 
 
 class Kubelet:
-    """Starts Reserver again when it has ended.
+    """Restarts Reserver when it has ended.
 
     Attributes:
-        ended: how often it had ended by itself.
+        ended: number of times that it ended by itself.
     """
 
     def __init__(self, reserver: ReserverProcess, show: Callable[[str], None]) -> None:
@@ -176,7 +176,7 @@ class Kubelet:
         self.ended = 0
 
     def attend(self, phase: Phase) -> None:
-        """Look after it, and now and then tell how things stand."""
+        """Restart Reserver if needed, and show the progress from time to time."""
         if self._reserver.process.poll() is not None:
             self.ended += 1
             self._show("reserver has ended by itself")
@@ -193,7 +193,7 @@ class Kubelet:
             )
 
     def restart(self, times: int) -> list[float]:
-        """Kill it so often; return how long each start took until it was ready, in seconds."""
+        """Kill it `times` times; return the seconds of each start until it was ready."""
         seconds = []
         for _ in range(times):
             self._reserver.kill()
@@ -219,7 +219,7 @@ def _longest(held: tuple[object, list[Hold]]) -> float:
 
 
 def _explain(phase: Phase, folder: Path, console: Console) -> None:
-    """Tell what the API server let through, what failed, and what held the event loop."""
+    """Print the API server's answers, the failures, and the functions that blocked the loop."""
     lines = [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
     for what in sorted({line["what"] for line in lines}):
         answers = Counter(line["status"] for line in lines if line["what"] == what)

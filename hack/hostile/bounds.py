@@ -1,4 +1,4 @@
-"""What the tenant may cost, and what it did."""
+"""Bounds on the tenant's cost, and the measured cost."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from dataclasses import dataclass
 from hack.hostile.probe import Phase
 
 SLOWER = 3.0
-"""How many times as long the 99th percentile of Filter calls may take, measured in that of answers
-that decide nothing: what the machine does meanwhile prolongs both."""
+"""Most times as long as quiet for the 99th percentile of Filter calls, measured in that of answers
+without a decision: other load of the machine prolongs both."""
 
 HELD_S = 0.2
-"""How long the event loop may be held, in seconds of an idle core."""
+"""Longest block of the event loop, in seconds of an idle core."""
 
 COMPUTED_S = 0.1
-"""How much of that may be its own computing, in seconds of an idle core's CPU: others may have the
-cores."""
+"""Most of that block in CPU time of Reserver, in seconds of an idle core: other processes may have
+the cores for the rest."""
 
 RSS_BYTES = 512 << 20
-"""How much memory may be resident, in bytes."""
+"""Most resident memory, in bytes."""
 
 START_SLOWER = 2.0
-"""How many times as long a start may take until Reserver is ready."""
+"""Most times as long as quiet for a start until Reserver is ready."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """All that was measured.
+    """All measurements.
 
     Attributes:
-        quiet: without the tenant.
-        hostile: with it.
-        quiet_starts: from each start until Reserver was ready, in seconds, before the tenant came.
-        hostile_starts: the same with all that it wrote, and goes on to write.
-        ended: how often Reserver ended by itself.
-        slowness: how many times as long as on an idle core a computation took, quiet.
+        quiet: the phase without the tenant.
+        hostile: the phase with the tenant.
+        quiet_starts: seconds from each start until Reserver was ready, before the tenant came.
+        hostile_starts: the same with all objects of the tenant, which keeps writing.
+        ended: number of times that Reserver ended by itself.
+        slowness: duration of a computation in the quiet phase, relative to an idle core.
     """
 
     quiet: Phase
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what, how much of it, how much is allowed, whether that is kept."""
+    """One line of the table: title, both values, bound, and whether it is kept."""
 
     what: str
     quiet: str
@@ -59,7 +59,7 @@ class Row:
 
 
 def judge(found: Found) -> Iterator[Row]:
-    """Yield what each bound allows and what there was."""
+    """Yield the values and the bound of each measurement."""
     quiet, hostile = found.quiet, found.hostile
     yield _row("Filter p50", _ms, quantile(quiet.seconds, 0.5), quantile(hostile.seconds, 0.5))
     p99s = quantile(quiet.seconds, 0.99), quantile(hostile.seconds, 0.99)
@@ -115,7 +115,7 @@ def _x(ratio: float) -> str:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value that so many of all do not exceed; without any, one that no bound allows."""
+    """Return the quantile of the values; infinity without any, which breaks every bound."""
     if not values:
         return math.inf
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]

@@ -1,7 +1,7 @@
-"""What costs Reserver most of what somebody with `edit` in one namespace may write.
+"""The costliest writes for Reserver that the role `edit` in one namespace allows.
 
-Each entry is a class of findings, drawn anew at each turn: sizes just within what a real API server
-lets through, the extremes of each number, names that nobody has used before.
+Each entry is a class of findings, drawn anew at each turn: sizes just within the bounds of a real
+API server, the extremes of each number, names without precedent.
 """
 
 from __future__ import annotations

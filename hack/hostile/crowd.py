@@ -1,4 +1,4 @@
-"""What hostile tenants have before they begin: it would take them longer than a run to write it."""
+"""Objects of hostile tenants before the start, as writing them takes longer than a run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from hack.hostile.tenant import PATHS, body
 from hack.hostile.world import QUOTAS, RESERVATIONS, SCHEDULER, TENANT, quota
 
 GANG_GATE, GANG_API = "GenericWorkload", "scheduling.k8s.io/v1beta1"
-"""What a control plane needs for PodGroups."""
+"""The feature gate and API of a control plane with PodGroups."""
 
 GANG = "gang"
-"""A PodGroup, its pods' label, and the namespace of a tenant with a quota of its own."""
+"""A PodGroup, its pods' label, and the namespace of a tenant with its own quota."""
 
 _GROUPS = f"/apis/{GANG_API}/namespaces/{GANG}/podgroups"
 _MEMBERS, _SEATS, _PATCHES, _MOVING = 500, 1_000, 64, 50
 
 
 def crowd(api: Api, nodes: Sequence[str]) -> None:
-    """Creates what takes the tenants longer than a run: a gang that waits, and what is to move."""
+    """Create a gang of pending pods with seats, pods to move, SchedPatches and PodMoves."""
     api.create("/api/v1/namespaces", {"metadata": {"name": GANG}})
     api.create(QUOTAS.format(GANG), quota())
     policy = {"schedulingPolicy": {"gang": {"minCount": _MEMBERS}}}

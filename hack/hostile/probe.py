@@ -1,4 +1,4 @@
-"""What others notice of Reserver: how long its answers take, whether it is ready, what it needs."""
+"""Reserver as others see it: duration of answers, readiness, and memory."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from hack.programs import memory
 from hack.reserver_process import ReserverProcess
 
 _SAMPLE = 420
-"""How many of 1,000 nodes kube-scheduler asks about."""
+"""Nodes of 1,000 that kube-scheduler sends in a call."""
 
 _BODIES = 50
 _FLOOR_BYTES = 4096
-"""How long the floor's answers are: about as long as a hundred names."""
+"""Bytes of the floor's answers: about as many as for a hundred names."""
 
 _LOOK_S = 0.05
 _TENANTS_TURN = 25
-"""One Filter call of so many is for a pod of the tenant."""
+"""One in this many Filter calls is for a pod of the tenant."""
 
 _ANEW_S = 20
-"""After so many seconds the tenant's pods are looked up anew."""
+"""Seconds between two look-ups of the tenant's pods."""
 
 _AGAIN_S = 0.2
 _LONGER = 3
-"""So many times as long as planned it may take at most, when answers are slow."""
+"""Highest multiple of the planned duration, when answers are slow."""
 
 _UNREADABLE = "400 bad request"
-"""What is answered for a pod that says more than is read of one."""
+"""The answer for a pod that exceeds the bounds on pods."""
 
 _HELD = '"event": "event loop held"'
 
 
 class Hold(NamedTuple):
-    """What held the event loop.
+    """A block of the event loop.
 
     Attributes:
-        by: a function of Reserver's.
-        task: what it was called for.
-        seconds: for how long.
-        cpu_seconds: what it computed meanwhile; the rest other processes had the cores.
+        by: a function of Reserver.
+        task: the coroutine that called it.
+        seconds: duration.
+        cpu_seconds: CPU time of Reserver meanwhile; other processes had the cores for the rest.
     """
 
     by: str
@@ -60,7 +60,7 @@ class Hold(NamedTuple):
 
     @classmethod
     def read(cls, log: str) -> Iterator[Self]:
-        """Yield what a log tells of."""
+        """Yield the blocks in a log."""
         for line in log.splitlines():
             if _HELD in line:
                 said = json.loads(line)
@@ -69,20 +69,20 @@ class Hold(NamedTuple):
 
 @dataclass
 class Phase:
-    """What was noticed in one phase.
+    """The observations of one phase.
 
     Attributes:
-        name: of the phase.
-        seconds: how long each Filter call for the shop's pods took, from when it was due.
+        name: name of the phase.
+        seconds: seconds of each Filter call for the shop's pods, from its due time.
         tenants: the same for the tenant's own pods.
-        floor: the same for a server beside that reads as much and only answers: what the machine
-            adds to any answer.
-        given_away: answers that offered a node where all is held for others.
-        failures: calls that were not answered as they must be.
-        looks: at /readyz: how long each took, in seconds.
-        unready: how often /readyz was not 200.
-        rss: the most memory that was resident, in bytes.
-        held: what held the event loop for longer than a tenth of a second, by Reserver's own log.
+        floor: the same for another server that reads as much and only answers: the machine's share
+            of any answer.
+        given_away: answers with a node on which all room is held for other pods.
+        failures: calls with a wrong answer or none.
+        looks: seconds of each call of /readyz.
+        unready: calls of /readyz without status 200.
+        rss: highest resident memory, in bytes.
+        held: blocks of the event loop above a tenth of a second, from Reserver's log.
     """
 
     name: str
@@ -98,14 +98,14 @@ class Phase:
 
 
 class Probe:
-    """Asks Reserver as kube-scheduler and the kubelet do.
+    """Calls Reserver as kube-scheduler and the kubelet do.
 
     Args:
-        reserver: ready.
-        world: what it is asked about.
-        api: where the tenant's waiting pods are found.
+        reserver: a ready Reserver.
+        world: the cluster of the calls.
+        api: client for the tenant's pending pods.
         rate: Filter calls a second.
-        floor: a server that only answers, in a process of its own.
+        floor: a server that only answers, in its own process.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Probe:
         self._asked = filter_request(f"/floor/{_FLOOR_BYTES}", pods[0], samples[0])
 
     def run(self, name: str, seconds: float, attend: Callable[[Phase], None]) -> Phase:
-        """Asks for so long; `attend` is called every second."""
+        """Call for `seconds`; `attend` is called every second."""
         phase, stop = Phase(name), threading.Event()
         before = self._reserver.log.stat().st_size
         threads = [
@@ -153,7 +153,7 @@ class Probe:
         while number < calls and time.monotonic() - began < _LONGER * seconds:
             if number % int(_ANEW_S * self._rate) == 0:
                 strangers = itertools.cycle(self._tenants() or [b""])
-                due = time.monotonic()  # what the probe does itself makes nobody late
+                due = time.monotonic()  # the probe's own work delays no call
             if number % int(self._rate) == 0:
                 attend(phase)
             time.sleep(max(0.0, due - time.monotonic()))
@@ -179,7 +179,7 @@ class Probe:
             number += 1
 
     def _ask_floor(self, phase: Phase, due: float) -> None:
-        """Asks the floor between two calls, as late as these if answers are late."""
+        """Call the floor between two calls, as late as these if answers are late."""
         if time.monotonic() < due:
             time.sleep(due - time.monotonic())
         began = time.monotonic()
@@ -187,7 +187,7 @@ class Probe:
         phase.floor.append(time.monotonic() - min(due, began))
 
     def _tenants(self) -> Sequence[bytes]:
-        """Calls for the tenant's pods that wait, as kube-scheduler would make them."""
+        """Return calls for the tenant's pending pods, in kube-scheduler's form."""
         pods = [
             pod
             for namespace in (TENANT, GANG)
@@ -200,7 +200,7 @@ class Probe:
         ]
 
     def _look(self, phase: Phase, stop: threading.Event) -> None:
-        """Notices whether Reserver is ready, and how long it takes to say so."""
+        """Check whether Reserver is ready, and the duration of its answer."""
         while not stop.wait(_LOOK_S):
             began = time.monotonic()
             try:

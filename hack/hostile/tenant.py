@@ -1,9 +1,8 @@
-"""The tenant: writes one costly thing after the other, in a process of its own, until it is ended.
+"""The tenant: writes one costly object after the other, in its own process, until it is ended.
 
     python -m hack.hostile.tenant KUBECONFIG NAMESPACE JOURNAL --nodes 1000 --node-name 'w-{}'
 
-Its rights are those of its kubeconfig. What it wrote, and what the API server
-said, stands in JOURNAL.
+Its rights are those of its kubeconfig. JOURNAL has its writes, with the API server's answers.
 """
 
 from __future__ import annotations
@@ -56,17 +55,17 @@ PATHS = {
     CONFIGMAP: "/api/v1/namespaces/{}/configmaps",
 }
 _ANEW = frozenset({POD, REQUEST, MOVE})
-"""What cannot be edited."""
+"""Kinds that cannot be edited."""
 
 _KINDS = {RESERVATION: "Reservation", PATCH: "SchedPatch", MOVE: "PodMove"}
 
 _SAID = frozenset({"spec", "data", "template"})
 
 _RENEWED = 5
-"""Each so often what stands is deleted and written anew, not edited."""
+"""One in this many writes deletes and creates the object instead of editing it."""
 
 _SHARES = (1.0, 1.0, 0.5, 1.0, 0.2, 1.0, 0.05)
-"""How large to be at each turn, of what the API server lets through; Reserver has bounds, too."""
+"""Shares of the largest size that the API server accepts, by turn; Reserver has bounds, too."""
 
 _SMALLER = 0.6
 _TOO_LARGE = frozenset({HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 500})
@@ -80,12 +79,12 @@ _LARGEST_CALL = 64 << 20
 
 @contextmanager
 def at_work(kubeconfig: Path, folder: Path, **options: object) -> Iterator[None]:
-    """Have the tenant write until the block ends; its journal and its log are in a folder.
+    """Run the tenant until the block ends; its journal and its log are in a folder.
 
     Args:
-        kubeconfig: its own.
-        folder: where `JOURNAL` and `tenant.log` go.
-        options: of this module's command line, with underscores.
+        kubeconfig: kubeconfig of the tenant.
+        folder: folder for `JOURNAL` and `tenant.log`.
+        options: options of this module's command line, with underscores.
 
     Raises:
         RuntimeError: it has ended by itself.
@@ -103,13 +102,13 @@ def at_work(kubeconfig: Path, folder: Path, **options: object) -> Iterator[None]
 
 
 class Tenant:
-    """Who writes.
+    """The hostile tenant.
 
     Args:
-        api: with its own rights.
-        namespace: its own.
-        grpc_address: of Reserver; empty if it has none.
-        webhook_url: of Reserver's webhooks; empty if it has none.
+        api: client with its own rights.
+        namespace: its namespace.
+        grpc_address: gRPC address of Reserver; empty for none.
+        webhook_url: URL of Reserver's webhooks; empty for none.
     """
 
     def __init__(
@@ -119,13 +118,13 @@ class Tenant:
         self._namespace = namespace
         self._grpc_address = grpc_address
         self._webhook_url = webhook_url
-        # It is not the API server: it trusts any certificate.
+        # Unlike the API server, the tenant trusts any certificate.
         self._pool = urllib3.PoolManager(
             cert_reqs="NONE", retries=False, timeout=_CALL_S, headers=_JSON
         )
 
     def write(self, costly: Costly, turn: int) -> tuple[int, int]:
-        """Write it over what stands there; return the status of the answer, and bytes sent."""
+        """Write an object over the existing one; return status and bytes sent."""
         if costly.kind == WHAT_IF:
             return self._ask(costly.document)
         if costly.kind == REVIEW:
@@ -143,7 +142,7 @@ class Tenant:
         return HTTPStatus.CREATED, len(json.dumps(whole))
 
     def _edit(self, path: str, whole: Document) -> bool:
-        """Edit what is there; return False if nothing is."""
+        """Edit an existing object; return False without one."""
         try:
             self._api.patch(path, {key: whole[key] for key in whole.keys() & _SAID})
         except ApiFault as fault:
@@ -159,7 +158,7 @@ class Tenant:
         return asyncio.run(_call(self._grpc_address, message)), message.ByteSize()
 
     def _have_reviewed(self, pods: Document, turn: int) -> tuple[int, int]:
-        """Send what only API servers should; return the status of the last answer."""
+        """Send reviews that only API servers should send; return the last status, and bytes."""
         status = size = 0
         for path, pod in pods.items() if self._webhook_url else ():
             asked = {"uid": "u", "namespace": self._namespace, "object": pod, "dryRun": True}
@@ -173,7 +172,7 @@ class Tenant:
 
 
 async def _call(address: str, message: capacity_pb2.WhatIfRequest) -> int:
-    """Return the status of a call, as a number of gRPC's."""
+    """Return the gRPC status number of a call."""
     options = [("grpc.max_send_message_length", _LARGEST_CALL)]
     async with grpc.aio.insecure_channel(address, options) as channel:
         stub = capacity_pb2_grpc.CapacityServiceStub(channel)
@@ -185,7 +184,7 @@ async def _call(address: str, message: capacity_pb2.WhatIfRequest) -> int:
 
 
 def body(costly: Costly) -> Document:
-    """Return the object as the API server takes it."""
+    """Return the object in the form of the API server."""
     if costly.kind in _KINDS:
         kind = {"apiVersion": "reserver.io/v1alpha1", "kind": _KINDS[costly.kind]}
         return kind | {"metadata": {"name": costly.name}, "spec": costly.document}
@@ -201,7 +200,7 @@ def body(costly: Costly) -> Document:
 
 
 def turns(names: list[str], seed: int) -> Iterator[tuple[str, int]]:
-    """Yield what to write next and how often it was written before: all of them, in any order."""
+    """Yield the next entry and its number of earlier writes: each entry once a turn, shuffled."""
     rng, turn = random.Random(seed), 0  # noqa: S311
     while True:
         for name in rng.sample(names, len(names)):

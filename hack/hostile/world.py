@@ -1,4 +1,4 @@
-"""A large cluster without machines, where a tenant `shop` minds its own business."""
+"""A large cluster without machines, in which another tenant `shop` works normally."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESERVATIONS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservations"
 QUOTAS = "/apis/reserver.io/v1alpha1/namespaces/{}/reservationquotas"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _CPUS = 32
-"""Of a node; each pod takes one, and what the shop holds is all the rest."""
+"""CPUs of a node; each pod requests one, and the shop holds the rest."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class World:
 
     Attributes:
         nodes: names of all nodes.
-        held: of those where `shop` holds all that is free.
+        held: names of the nodes on which `shop` holds all free room.
     """
 
     nodes: tuple[str, ...]
@@ -39,7 +39,7 @@ class World:
     def create(
         cls, api: Api, *, nodes: int, pods: int, holds: int, show: Callable[[str], None]
     ) -> World:
-        """Creates it: bound pods on all nodes, and holds on the first of these."""
+        """Create bound pods on all nodes, and holds on the first nodes."""
         names = tuple(NODE_NAME.format(number) for number in range(1, nodes + 1))
         show(f"creating {nodes:,} nodes")
         api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -55,9 +55,9 @@ class World:
 
 
 def tenant_kubeconfig(kubeconfig: Path, api: Api, path: Path) -> None:
-    """Gives the tenant the rights of `edit` in its namespace; writes its kubeconfig.
+    """Give the tenant the rights of `edit` in its namespace; write its kubeconfig.
 
-    Without a controller manager nobody fills the ClusterRole `edit`: this is what it consists of.
+    Without a controller manager the ClusterRole `edit` is empty, so its parts are bound instead.
     """
     account = {"kind": "ServiceAccount", "name": TENANT, "namespace": TENANT}
     api.create(f"/api/v1/namespaces/{TENANT}/serviceaccounts", {"metadata": {"name": TENANT}})
@@ -94,7 +94,7 @@ def _pod(index: int, node: str) -> dict[str, Any]:
 
 
 def quota() -> dict[str, Any]:
-    """Whoever holds as much as `shop` needs one: the default is for a worker's worth."""
+    """Return a quota for `shop`: the default quota is for about the capacity of one worker."""
     hard = {"reservations": "100000", "held.cpu": "1000000"}
     kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "ReservationQuota"}
     return kind | {"metadata": {"name": "shop"}, "spec": {"hard": hard}}

@@ -1,1 +1,1 @@
-"""The entries of the catalogue, by what the tenant writes."""
+"""The entries of the catalogue, by kind of object."""

@@ -1,4 +1,4 @@
-"""What costs most of calls."""
+"""The costliest calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENTRIES: Entries = {}
 
 @enter(ENTRIES, WHAT_IF)
 def what_if(target: Target, turn: int) -> Document:
-    """Ask what if, at length (security 2): 3 MB."""
+    """Ask a WhatIf with huge specs (security 2): 3 MB."""
     terms = [
         documents.term({"app": f"x{number}"}) for number in range(target.many(3_000 + turn % 2))
     ]

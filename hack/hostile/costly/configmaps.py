@@ -1,4 +1,4 @@
-"""What costs most of ConfigMaps that Reserver is told to read."""
+"""The costliest ConfigMaps among those that Reserver is configured to read."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ configmap = enter(ENTRIES, CONFIGMAP)
 
 @configmap
 def invalid_entries(target: Target, turn: int) -> Document:
-    """Says nothing, thousands of times (core 12)."""
+    """Write thousands of empty specs (core 12)."""
     return {f"k{number:05}": "{}" for number in range(target.many(5_000 + turn % 2))}
 
 
 @configmap
 def deep_entries(_: Target, turn: int) -> Document:
-    """Nests in JSON and in YAML."""
+    """Nest deeply in JSON and in YAML."""
     shapes = ("[" * 400_000, '{"a":' * 80_000, "- " * 30_000, "a: &a [x]\n" + "b: [*a, *a]\n" * 9)
     return {f"deep-{number}": text for number, text in enumerate(shapes)} | {"turn": str(turn)}
 
 
 @configmap
 def list_entries(target: Target, turn: int) -> Document:
-    """Lists thousands of pods on some nodes."""
+    """List thousands of pods on some nodes."""
     items = [
         {"pod": f"w-{number}", "namespace": APP, "cpu": 1, "mem": 1, "expire": 4_000_000_000 + turn}
         for number in range(target.many(500))

@@ -1,4 +1,4 @@
-"""The documents that entries have in common, and the extremes of what they may say."""
+"""Documents that several entries share, and extreme values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hack.hostile.costly.entry import Document, Target
 
 APP = "hostile"
-"""What the tenant's pods have as label `app`, and what its reservations are for."""
+"""Label `app` of the tenant's pods, and of its reservations' owners."""
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -19,13 +19,13 @@ AMOUNTS = ("9007199254740", "8Pi", "8Ei", "9223372036854775807", "1e18", "1n", "
 
 
 def spec(turn: int, amounts: Document, slots: int = 1) -> Document:
-    """Return the spec of a reservation that nobody owns."""
+    """Return the spec of a reservation without an existing owner."""
     owner = {"pod": {"name": f"nobody-{turn}"}}
     return {"owners": [owner], "resources": amounts, "slots": slots}
 
 
 def placed(target: Target, slots: int, **placement: object) -> Document:
-    """Return the spec of a reservation for which Reserver is to find places."""
+    """Return the spec of a reservation that Reserver has to place."""
     where = {"nodeSelector": target.labels} | placement if target.labels else placement
     return spec(0, {"cpu": "1m"}, slots) | {"placement": where}
 
@@ -36,7 +36,7 @@ def term(labels: Document) -> Document:
 
 
 def keys(count: int, turn: int) -> Document:
-    """Return such a term that asks for the absence of so many labels."""
+    """Return an affinity term that requires the absence of `count` labels."""
     absent = [{"key": f"k{turn}-{number}", "operator": "DoesNotExist"} for number in range(count)]
     return {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": absent}}
 
@@ -49,7 +49,7 @@ def pod(
     limits: Document | None = None,
     **spec: object,
 ) -> Document:
-    """Return a pod of one container; without `nodeName` it waits for its scheduler."""
+    """Return a pod of one container; without `nodeName` it is pending."""
     resources = {"requests": {"cpu": cpu}, "limits": limits or {}}
     container = {"name": "main", "image": "none", "resources": resources, "ports": ports}
     whole = {"schedulerName": target.scheduler, "containers": [container], **spec}

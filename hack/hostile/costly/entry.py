@@ -1,4 +1,4 @@
-"""What an entry of the catalogue is: it makes one write, or one call, at each turn."""
+"""An entry of the catalogue: it makes one write, or one call, at each turn."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ TEMPLATE, REQUEST = "podtemplates", "provisioningrequests"
 PATCH, MOVE, REVIEW = "schedpatches", "podmoves", "reviews"
 
 STORE = "hostile"
-"""The ConfigMap of the tenant that Reserver is told to read, by name."""
+"""Name of the tenant's ConfigMap that Reserver is configured to read."""
 
 STANDING = 4
-"""So many objects of one entry stand at the same time; then the oldest is written again."""
+"""Most objects of one entry at the same time; then the oldest is written again."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Whom it may harm.
+    """The target of the tenant's writes.
 
     Attributes:
         nodes: names of the cluster's nodes.
-        scheduler: the scheduler's name that waiting pods ask for.
-        labels: of the nodes where it may reserve and run; all without any.
-        share: how large to be, at most 1: what is refused as too large is tried smaller.
+        scheduler: scheduler name of pending pods.
+        labels: labels of the nodes for its reservations and pods; empty for all nodes.
+        share: share of the full size, at most 1: refused sizes are repeated smaller.
     """
 
     nodes: Sequence[str]
@@ -36,11 +36,11 @@ class Target:
     share: float = 1.0
 
     def node(self, turn: int) -> str:
-        """Return one of the nodes, another one at each turn."""
+        """Return a node, another one at each turn."""
         return self.nodes[turn * 7 % len(self.nodes)]
 
     def many(self, most: int) -> int:
-        """Return how many of something to write."""
+        """Return the number of items to write, at `share` of the full size."""
         return max(1, int(most * self.share))
 
 
@@ -50,10 +50,10 @@ class Costly:
 
     Attributes:
         kind: RESERVATION, POD, TEMPLATE, REQUEST, PATCH, MOVE, CONFIGMAP, WHAT_IF or REVIEW.
-        name: of the object.
+        name: name of the object.
         document: the spec of a reservation, request, patch or move, the pod without its name, the
-            template of a PodTemplate, the data of a ConfigMap, what is asked; of a review the pod
-            by the path of the webhook.
+            template of a PodTemplate, the data of a ConfigMap, the request of a WhatIf; for a
+            review the pod by path of the webhook.
     """
 
     kind: str
@@ -66,11 +66,11 @@ Make = Callable[[Target, int], Document]
 
 Entry = Callable[[Target, int], Costly]
 Entries = dict[str, Entry]
-"""By name, what makes each at a turn."""
+"""The functions of the entries, by name."""
 
 
 def enter(entries: Entries, kind: str, standing: int = STANDING) -> Callable[[Make], Make]:
-    """Return a decorator that enters what makes documents of a kind."""
+    """Return a decorator that adds a function for documents of a kind to the entries."""
 
     def decorate(make: Make) -> Make:
         name = make.__name__.replace("_", "-")

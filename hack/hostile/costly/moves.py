@@ -1,4 +1,4 @@
-"""What costs most of PodMoves."""
+"""The costliest PodMoves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ ENTRIES: Entries = {}
 
 @enter(ENTRIES, MOVE, standing=50)
 def greedy_move(_: Target, turn: int) -> Document:
-    """Wants a seat where there is none, for a day: fifty once kept all others back (doors 6)."""
+    """Request a seat that cannot be placed, for a day: fifty once blocked all others (doors 6)."""
     to = {"nodeSelector": {"hostile.example/zone": f"none-{turn}"}}
     return {"pod": {"name": f"bound-{turn % 50}"}, "to": to, "timeout": "24h"}

@@ -1,4 +1,4 @@
-"""What costs most of pods."""
+"""The costliest pods."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ pod = enter(ENTRIES, POD)
 
 @pod
 def pod_keys(target: Target, turn: int) -> Document:
-    """Asks all pods for a thousand labels that nobody has (core 10): 44 KiB."""
+    """Require a thousand absent labels of all pods (core 10): 44 KiB."""
     affinity = {"podAffinity": {REQUIRED: [documents.keys(target.many(1_000), turn)]}}
     return documents.pod(target, affinity=affinity)
 
 
 @pod
 def pod_terms(target: Target, turn: int) -> Document:
-    """Keeps away from thousands of kinds of pods."""
+    """Reject thousands of kinds of pods by anti-affinity."""
     terms = [documents.term({"app": f"x{turn}-{number}"}) for number in range(target.many(4_000))]
     return documents.pod(target, affinity={"podAntiAffinity": {REQUIRED: terms}})
 
 
 @pod
 def pod_ports(target: Target, turn: int) -> Document:
-    """Takes ten thousand ports of its node (core 16)."""
+    """Take ten thousand ports of the node (core 16)."""
     ports = [
         {"containerPort": 1 + number, "hostPort": 1 + number, "hostIP": f"10.{turn % 200}.0.1"}
         for number in range(target.many(10_000))
@@ -39,14 +39,14 @@ def pod_ports(target: Target, turn: int) -> Document:
 
 @pod
 def pod_resources(target: Target, turn: int) -> Document:
-    """Is bound by its creator, and requests what nobody has ever heard of (core 18)."""
+    """Bind the pod at its creation, and request unknown resources (core 18)."""
     amounts = {f"hostile.example/p{turn}-{number}": "1" for number in range(target.many(2_000))}
     return documents.pod(target, nodeName=target.node(turn), limits=amounts)
 
 
 @pod
 def pod_of_a_daemon_set(target: Target, turn: int) -> Document:
-    """Calls itself a DaemonSet's, of kinds that there are and are not: whole nodes let it in."""
+    """Name DaemonSets of existing and absent kinds as controllers: whole nodes admit the pod."""
     body = documents.pod(target, cpu="1m")
     version = ("hostile.example/v1", "v1", "apps.example/v1")[turn % 3]
     owner = {"apiVersion": version, "kind": "DaemonSet", "name": "agent", "uid": f"u-{turn}"}
@@ -56,7 +56,7 @@ def pod_of_a_daemon_set(target: Target, turn: int) -> Document:
 
 @pod
 def pod_containers(target: Target, turn: int) -> Document:
-    """Has 14,500 containers that each request something else (doors 5): 1.4 MB."""
+    """Have 14,500 containers, each with another request (doors 5): 1.4 MB."""
     body = documents.pod(target, nodeName=target.node(turn))
     body["spec"]["containers"] = [
         {
@@ -71,7 +71,7 @@ def pod_containers(target: Target, turn: int) -> Document:
 
 @pod
 def pod_ordinary_containers(target: Target, turn: int) -> Document:
-    """Has as many containers as are read."""
+    """Have as many containers as Reserver reads."""
     body = documents.pod(target, nodeName=target.node(turn))
     body["spec"]["containers"] = [
         {"name": f"c{number}", "image": "i", "resources": {"requests": {"cpu": f"{turn}n"}}}
@@ -82,7 +82,7 @@ def pod_ordinary_containers(target: Target, turn: int) -> Document:
 
 @pod
 def pod_forged(target: Target, turn: int) -> Document:
-    """Says that it claimed others' reservations, where it is not (security 12)."""
+    """Claim other owners' reservations, on a node without them (security 12)."""
     claims = [f"shop/hold-{number}@1" for number in range(target.many(turn % 5_000))]
     claims += [f"{APP}/wide-spread-{number}@1" for number in range(STANDING)]
     body = documents.pod(target, nodeName=("no-such-node", target.node(turn))[turn % 2])
@@ -97,7 +97,7 @@ def pod_forged(target: Target, turn: int) -> Document:
 
 @pod
 def pod_labels(target: Target, turn: int) -> Document:
-    """Has a thousand labels, each new (core 10)."""
+    """Have a thousand labels, each of them new (core 10)."""
     body = documents.pod(target, nodeName=target.node(turn))
     body["metadata"]["labels"] |= {
         f"hostile.example/l{turn}-{i}": str(i) for i in range(target.many(1_000))
@@ -107,7 +107,7 @@ def pod_labels(target: Target, turn: int) -> Document:
 
 @pod
 def pod_volumes(target: Target, turn: int) -> Document:
-    """Waits for a thousand claims that nobody makes."""
+    """Wait for a thousand absent PersistentVolumeClaims."""
     volumes = [
         {"name": f"v{number}", "persistentVolumeClaim": {"claimName": f"c{turn}-{number}"}}
         for number in range(target.many(1_000))
@@ -117,7 +117,7 @@ def pod_volumes(target: Target, turn: int) -> Document:
 
 @pod
 def pod_spread(target: Target, turn: int) -> Document:
-    """Spreads among pods that nobody has, by everything that can be called a topology."""
+    """Spread among absent pods, over hundreds of topology keys."""
     constraints = [
         {
             "maxSkew": 2**31 - 1 if number % 2 else 1,
@@ -132,20 +132,20 @@ def pod_spread(target: Target, turn: int) -> Document:
 
 @enter(ENTRIES, POD, standing=500)
 def waiting(target: Target, _: int) -> Document:
-    """Make one more pod that waits: what wakes pods has to look at all of them (core 14, 15)."""
+    """Add another pending pod: wake-ups have to read all of them (core 14, 15)."""
     return documents.pod(target, cpu="20")
 
 
 @enter(ENTRIES, POD, standing=300)
 def heavy(target: Target, turn: int) -> Document:
-    """Make one more pod on one node that requests what nobody has ever heard of, 0.5 MB."""
+    """Add another pod with unknown resources to the same node, 0.5 MB."""
     amounts = {f"hostile.example/h{turn}-{n}": "1" for n in range(target.many(9_000))}
     return documents.pod(target, nodeName=target.node(0), limits=amounts)
 
 
 @enter(ENTRIES, POD, standing=300)
 def claiming(target: Target, turn: int) -> Document:
-    """Make one more pod with as many claims as an annotation holds: 256 KiB."""
+    """Add another pod with as many claims as an annotation holds: 256 KiB."""
     body = documents.pod(target, nodeName=target.node(turn))
     claims = [f"{turn}-{number}-{'x' * 1_000}" for number in range(target.many(250))]
     body["metadata"]["annotations"] = {"reserver.io/claims": json.dumps(claims)}

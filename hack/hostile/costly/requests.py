@@ -1,4 +1,4 @@
-"""What costs most of ProvisioningRequests, and of the PodTemplates that they name."""
+"""The costliest ProvisioningRequests, and their PodTemplates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _REFUSED_TEMPLATES = tuple(
 
 @template
 def small_template(target: Target, turn: int) -> Document:
-    """Asks for next to nothing, or for what no node has."""
+    """Request next to nothing, or more than any node has."""
     return _template(target, cpu="1m" if turn % 2 else "100")
 
 
 @template
 def neighbours_template(target: Target, turn: int) -> Document:
-    """Minds its own like and all others, in as many ways as Reserver reads."""
+    """Constrain pods of its own kind and all others, in as many terms as Reserver reads."""
     terms = [
         {"topologyKey": key, "labelSelector": {"matchExpressions": [absent]}}
         for number in range(target.many(7))
@@ -42,40 +42,40 @@ def neighbours_template(target: Target, turn: int) -> Document:
 
 @template
 def large_template(target: Target, turn: int) -> Document:
-    """Says more than is read: 1 MB."""
+    """Exceed the size that Reserver reads: 1 MB."""
     terms = [documents.term({"app": f"x{turn}-{number}"}) for number in range(target.many(7_000))]
     return _template(target, affinity={"podAntiAffinity": {REQUIRED: terms}})
 
 
 @template
 def resources_template(target: Target, turn: int) -> Document:
-    """Asks for what nobody has ever heard of, and for more than any integer counts."""
+    """Request unknown resources, and amounts beyond any integer."""
     amounts = {f"hostile.example/t{turn}-{n}": "1" for n in range(target.many(2_000))}
     return _template(target, cpu=AMOUNTS[turn % len(AMOUNTS)], limits=amounts)
 
 
 @request
 def neighbours_request(_: Target, turn: int) -> Document:
-    """Has as many slots that mind each other as there may be: 100 (core 10)."""
+    """Have as many slots with constraints on each other as allowed: 100 (core 10)."""
     return _request(*[(f"neighbours-template-{n % STANDING}", 20) for n in range(5)], turn=turn)
 
 
 @request
 def wide_request(_: Target, turn: int) -> Document:
-    """Has as many podSets of as many pods as there may be."""
+    """Have as many podSets of as many pods as allowed."""
     return _request(*[("small-template-1", 1_000)] * 32, turn=turn)
 
 
 @request
 def refused_request(_: Target, turn: int) -> Document:
-    """Names templates that are too much, one after the other, and none at all."""
+    """Name oversized templates, one after the other, and an absent one."""
     names = (*_REFUSED_TEMPLATES, "no-such-template")
     return _request((names[turn % len(names)], 1), turn=turn)
 
 
 @request
 def extreme_request(_: Target, turn: int) -> Document:
-    """Counts and waits for extremes."""
+    """Use extreme counts and durations."""
     written = _request(("small-template-0", 1), turn=turn)
     written["podSets"][0]["count"] = EXTREMES[turn % len(EXTREMES)]
     lasts = ("1e300h", "-1s", "9" * 250 + "h", "1ns", "", "720h1s", "\x1b[2J", "0x1p99s")
@@ -85,7 +85,7 @@ def extreme_request(_: Target, turn: int) -> Document:
 
 @enter(ENTRIES, REQUEST, standing=900)
 def waiting_request(_: Target, turn: int) -> Document:
-    """Make one more request that waits for room which there will never be."""
+    """Add another request for room that will never exist."""
     return _request(("small-template-0", 1), turn=turn)
 
 

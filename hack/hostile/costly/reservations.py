@@ -1,4 +1,4 @@
-"""What costs most of Reservations."""
+"""The costliest Reservations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hack.hostile.costly.entry import RESERVATION, Document, Entries, Target, en
 
 ENTRIES: Entries = {}
 
-_DEEPEST = 900  # json.dumps goes no deeper
+_DEEPEST = 900  # the deepest nesting of json.dumps
 
 reservation = enter(ENTRIES, RESERVATION)
 
 
 @reservation
 def extreme_skew(target: Target, turn: int) -> Document:
-    """Spreads with the extremes of each number (security 1)."""
+    """Spread with the extremes of each number (security 1)."""
     constraint = {
         "maxSkew": 1 if turn % 2 else EXTREMES[turn // 2 % len(EXTREMES)],
         "minDomains": EXTREMES[turn // 2 % len(EXTREMES)] if turn % 2 else 1,
@@ -31,7 +31,7 @@ def extreme_skew(target: Target, turn: int) -> Document:
 
 @reservation
 def extreme_amounts(target: Target, turn: int) -> Document:
-    """Holds more than any integer counts (core 1, 2)."""
+    """Hold amounts beyond any integer (core 1, 2)."""
     amount = AMOUNTS[turn % len(AMOUNTS)]
     spec = documents.spec(
         turn, {"cpu": amount, "memory": amount}, slots=(1, 130, 1000, 100_000)[turn % 4]
@@ -42,14 +42,14 @@ def extreme_amounts(target: Target, turn: int) -> Document:
 
 @reservation
 def whole_node(target: Target, turn: int) -> Document:
-    """Holds all of a node for ever (security 3)."""
+    """Hold a whole node forever (security 3)."""
     spec = documents.spec(turn, {"cpu": "1000"}, slots=100_000)
     return spec | {"node": target.node(turn), "ttl": "0", "policy": "Require"}
 
 
 @reservation
 def many_terms(target: Target, turn: int) -> Document:
-    """Keeps away from thousands of kinds of pods (security 2): 1.2 MB."""
+    """Reject thousands of kinds of pods by anti-affinity (security 2): 1.2 MB."""
     terms = [
         documents.term({"app": f"x{number}"}) for number in range(target.many(9_000 + turn % 2))
     ]
@@ -58,7 +58,7 @@ def many_terms(target: Target, turn: int) -> Document:
 
 @reservation
 def many_owners(target: Target, turn: int) -> Document:
-    """Is for ten thousand kinds of pods, on as many nodes as there are (core 11, security 2)."""
+    """Have ten thousand kinds of owners, on all nodes (core 11, security 2)."""
     owners = [
         {"selector": {"matchLabels": {f"key-{number % 700}": f"v{turn}-{number}"}}}
         for number in range(target.many(10_000))
@@ -68,7 +68,7 @@ def many_owners(target: Target, turn: int) -> Document:
 
 @reservation
 def many_keys(target: Target, turn: int) -> Document:
-    """Asks all pods for a thousand labels that nobody has (core 10)."""
+    """Require a thousand absent labels of all pods (core 10)."""
     spec = documents.placed(
         target,
         slots=1,
@@ -79,21 +79,21 @@ def many_keys(target: Target, turn: int) -> Document:
 
 @reservation
 def wide_spread(target: Target, turn: int) -> Document:
-    """Holds a little everywhere, for pods that are there (core 13)."""
+    """Hold small amounts on all nodes, for existing pods (core 13)."""
     spec = documents.placed(target, slots=5_000 + turn, strategy="spread")
     return spec | {"owners": [{"selector": {"matchLabels": {"app": APP}}}], "reusable": True}
 
 
 @reservation
 def many_resources(target: Target, turn: int) -> Document:
-    """Holds resources that nobody has ever heard of (core 18)."""
+    """Hold unknown resources (core 18)."""
     amounts = {f"hostile.example/r{turn}-{number}": 1 for number in range(target.many(64))}
     return documents.spec(turn, amounts) | {"node": target.node(turn)}
 
 
 @reservation
 def many_constraints(target: Target, turn: int) -> Document:
-    """Spreads over everything that can be called a topology, and over what cannot."""
+    """Spread over all kinds of topology keys, also absent ones."""
     constraints = [
         {
             "maxSkew": 1,
@@ -108,7 +108,7 @@ def many_constraints(target: Target, turn: int) -> Document:
 
 @reservation
 def many_node_terms(target: Target, turn: int) -> Document:
-    """Names all nodes in all ways: 1 MB."""
+    """Name all nodes in many terms: 1 MB."""
     values = [
         *target.nodes[: target.many(len(target.nodes))],
         *(f"node-{turn}-{number}" for number in range(target.many(1_000))),
@@ -123,7 +123,7 @@ def many_node_terms(target: Target, turn: int) -> Document:
 
 @reservation
 def deep(target: Target, turn: int) -> Document:
-    """Nests what the schema lets through."""
+    """Nest as deeply as the schema allows."""
     value: Any = turn
     for _depth in range(_DEEPEST):
         value = {"a": value}
@@ -132,7 +132,7 @@ def deep(target: Target, turn: int) -> Document:
 
 @reservation
 def quick_edit(target: Target, turn: int) -> Document:
-    """Says something else each time (core 17)."""
+    """Edit the reservation at each turn (core 17)."""
     expires = f"20{40 + turn % 50}-01-01T00:00:{turn % 60:02}Z"
     return documents.spec(turn, {"cpu": "1m"}) | {
         "node": target.node(turn // 50),
@@ -142,7 +142,7 @@ def quick_edit(target: Target, turn: int) -> Document:
 
 @reservation
 def strange_text(target: Target, turn: int) -> Document:
-    """Puts into each text what terminals and logs choke on (security 13)."""
+    """Put characters that break terminals and logs into each text (security 13)."""
     text = ("\x1b[2J", "\u202e", "\x9b31m", "\ud7ff" * 60, "../" * 80, "%s%n{}")[turn % 6]
     owner = {"selector": {"matchLabels": {text: text}}}
     return documents.placed(target, slots=1, nodeSelector=target.labels | {text: text}) | {
@@ -152,7 +152,7 @@ def strange_text(target: Target, turn: int) -> Document:
 
 @reservation
 def comes_again(target: Target, turn: int) -> Document:
-    """Comes again each minute, or every 28 years: a hundred times, or left out as often."""
+    """Recur each minute, or every 28 years: a hundred times, or with a hundred skipped starts."""
     cron = (f"{turn % 60} 0 * 2 SUN#5", "* * * * *", f"*/59 {turn % 24} * 2 SUN#5")[turn % 3]
     days = [f"{2032 + 28 * number}-02-29" for number in range(target.many(100))]
     often: Document = {"skip": [f"{day}T03:{turn % 60:02}:00Z" for day in days]}
@@ -165,7 +165,7 @@ def comes_again(target: Target, turn: int) -> Document:
 
 @reservation
 def many_nodes(target: Target, turn: int) -> Document:
-    """Wants 500 whole nodes of a kind that there is not, for a hundred kinds of owners."""
+    """Request 500 whole nodes of an absent kind, for a hundred kinds of owners."""
     owners = [
         {"selector": {"matchLabels": {"app": f"{APP}-{number}"}}}
         for number in range(target.many(100))
@@ -176,7 +176,7 @@ def many_nodes(target: Target, turn: int) -> Document:
 
 @reservation
 def lends_a_little(target: Target, turn: int) -> Document:
-    """Lends next to nothing on many nodes, below another priority each time, and takes it back."""
+    """Lend small amounts on many nodes, below another priority each time, and recall them."""
     spec = documents.placed(target, slots=target.many(1_000), strategy="spread")
     lend = {"lend": {"belowPriority": turn % 1_000 - 500}} if turn % 3 else {}
     return spec | {"reusable": True} | lend
@@ -184,5 +184,5 @@ def lends_a_little(target: Target, turn: int) -> Document:
 
 @enter(ENTRIES, RESERVATION, standing=5_000)
 def small(target: Target, turn: int) -> Document:
-    """Make one more small reservation, so that there are thousands (security 2, 3)."""
+    """Add another small reservation, up to thousands (security 2, 3)."""
     return documents.spec(turn, {"cpu": "1m"}) | {"node": target.node(turn), "ttl": "0"}

@@ -1,4 +1,4 @@
-"""What costs most of SchedPatches, and of bodies that anybody may send to the webhooks' port."""
+"""The costliest SchedPatches, and bodies for the webhooks' port, which any client may send."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUES = [str(number) for number in range(62)]
 
 @enter(ENTRIES, PATCH, standing=64)
 def product(target: Target, turn: int) -> Document:
-    """Multiplies with the alternatives of each pod, as often as there are patches (doors 2)."""
+    """Multiply the alternatives of each pod, as often as there are patches (doors 2)."""
     asked = [_requirement(f"p{turn}-{number}") for number in range(target.many(16))]
     required = {"nodeSelectorTerms": [{"matchExpressions": asked}]}
     return {
@@ -28,7 +28,7 @@ def product(target: Target, turn: int) -> Document:
 
 @review
 def review_containers(target: Target, turn: int) -> Document:
-    """Has a pod of 130,000 containers judged that there is not (doors 1): 6.5 MB."""
+    """Review the resize of an absent pod with 130,000 containers (doors 1): 6.5 MB."""
     containers = [
         {"resources": {"requests": {"cpu": f"{number + turn}m"}}}
         for number in range(target.many(130_000))
@@ -39,7 +39,7 @@ def review_containers(target: Target, turn: int) -> Document:
 
 @review
 def review_resources(target: Target, turn: int) -> Document:
-    """Has one container request hundreds of thousands of resources (doors 1): 7 MB."""
+    """Request hundreds of thousands of resources in one container (doors 1): 7 MB."""
     requests = {f"a{turn}-{number}": 1 for number in range(target.many(400_000))}
     spec = {"nodeName": target.node(turn), "containers": [{"resources": {"requests": requests}}]}
     return {"/judge-resize": _pod(f"u{turn}", spec)}
@@ -47,14 +47,14 @@ def review_resources(target: Target, turn: int) -> Document:
 
 @review
 def review_labels(target: Target, turn: int) -> Document:
-    """Has half a million labels compared with patches (doors 1)."""
+    """Compare half a million labels with patches (doors 1)."""
     labels = {f"k{turn}-{number}": "v" for number in range(target.many(400_000))}
     return {"/patch-pod": _pod("", {}, **labels)}
 
 
 @review
 def review_product(target: Target, turn: int) -> Document:
-    """Has a pod of 2.6 MB patched, and now and then one that is as large as is read (doors 2)."""
+    """Patch a pod of 2.6 MB, and in turn a pod of the largest size that is read (doors 2)."""
     alternatives, asked = (64, 120) if turn % 2 else (1, 10)
     term = {"matchExpressions": [_requirement(f"{n}z") for n in range(target.many(asked))]}
     required = {"nodeSelectorTerms": [term] * alternatives}
