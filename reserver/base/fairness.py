@@ -35,25 +35,25 @@ class FairCount:
         """Units in use."""
         return self._total
 
-    def of(self, who: str) -> int:
+    def of(self, consumer: str) -> int:
         """Return the units of a consumer."""
-        return self._of[who]
+        return self._of[consumer]
 
-    def has_room(self, who: str, besides: int = 0) -> bool:
+    def has_room(self, consumer: str, extra: int = 0) -> bool:
         """Return whether a consumer may take another unit.
 
         Args:
-            who: the consumer.
-            besides: units that count as taken by this consumer in addition.
+            consumer: the consumer, as a rule a namespace.
+            extra: units that count as taken by this consumer in addition.
         """
-        return self._of[who] + besides < self._most - self._total - besides
+        return self._of[consumer] + extra < self._most - self._total - extra
 
-    def add(self, who: str, number: int = 1) -> None:
+    def add(self, consumer: str, number: int = 1) -> None:
         """Add units to a consumer; a negative number returns units."""
         self._total += number
-        self._of[who] += number
-        if not self._of[who]:
-            del self._of[who]
+        self._of[consumer] += number
+        if not self._of[consumer]:
+            del self._of[consumer]
 
 
 class FairMemory(dict[K, V]):
@@ -69,9 +69,9 @@ class FairMemory(dict[K, V]):
         self._most = most
         self._of: defaultdict[str, dict[K, None]] = defaultdict(dict)
 
-    def put(self, who: str, key: K, value: V) -> None:
+    def put(self, consumer: str, key: K, value: V) -> None:
         """Store a value as the newest of its consumer; a key belongs to one consumer."""
-        own = self._of[who]
+        own = self._of[consumer]
         if key in self:
             own.pop(key, None)
         own[key] = None
@@ -81,19 +81,19 @@ class FairMemory(dict[K, V]):
 
     def _forget(self) -> None:
         level = _level([len(own) for own in self._of.values()], self._most * 7 // 8)
-        for who, own in tuple(self._of.items()):
+        for consumer, own in tuple(self._of.items()):
             for key in list(islice(own, max(0, len(own) - level))):
                 del own[key]
                 self.pop(key, None)
             if not own:
-                del self._of[who]
+                del self._of[consumer]
 
 
-def in_turns(every: Iterable[V], who: Callable[[V], str]) -> Iterator[V]:
+def in_turns(items: Iterable[V], consumer: Callable[[V], str]) -> Iterator[V]:
     """Yield the first item of each consumer, then the second of each, and so on."""
     of: defaultdict[str, deque[V]] = defaultdict(deque)
-    for each in every:
-        of[who(each)].append(each)
+    for item in items:
+        of[consumer(item)].append(item)
     turns = deque(of.values())
     while turns:
         turn = turns.popleft()

@@ -53,7 +53,7 @@ def test_those_who_keep_asking_have_as_much_each() -> None:
 
 def test_what_counts_for_one_alone_takes_nothing_from_others() -> None:
     count = FairCount(3)
-    assert not count.has_room("a", besides=2)
+    assert not count.has_room("a", extra=2)
     assert count.has_room("b")
 
 
