@@ -69,8 +69,8 @@ class SteadyClock:
         self._wall = wall
         self._monotonic = monotonic
         self._offset_s = wall() - monotonic()
-        self._doubted_since = 0.0
-        self._doubted_s = 0.0  # Seconds of the jump on probation; 0 without one.
+        self._jumped_at = 0.0
+        self._jump_s = 0.0  # Seconds of the jump on probation; 0 without one.
         self._set_back = 0
 
     def __call__(self) -> Moment:
@@ -78,12 +78,12 @@ class SteadyClock:
         tick = self._monotonic()
         ahead_s = self._wall() - tick - self._offset_s
         if abs(ahead_s) <= TOLERANCE_S:
-            self._doubted_s = 0.0
+            self._jump_s = 0.0
             self._offset_s += max(ahead_s, 0.0)
-        elif not self._doubted_s or abs(ahead_s - self._doubted_s) > TOLERANCE_S:
-            self._doubted_since, self._doubted_s = tick, ahead_s
-        elif tick - self._doubted_since >= PROBATION_S:
-            self._doubted_s = 0.0
+        elif not self._jump_s or abs(ahead_s - self._jump_s) > TOLERANCE_S:
+            self._jumped_at, self._jump_s = tick, ahead_s
+        elif tick - self._jumped_at >= PROBATION_S:
+            self._jump_s = 0.0
             self._offset_s += ahead_s
             self._set_back += ahead_s < 0
         return Moment(tick + self._offset_s, self._set_back)

@@ -80,7 +80,7 @@ class HttpConnection(asyncio.Protocol):
         self._wire: asyncio.Transport | None = None
         self._current: HttpRequest | None = None
         self._ahead: deque[HttpRequest] = deque()
-        self._asked: HttpRequest | None = None
+        self._complete: HttpRequest | None = None
         self._answering: asyncio.Task[None] | None = None
         self._credit = 0
         self._due: float | None = None
@@ -120,7 +120,7 @@ class HttpConnection(asyncio.Protocol):
                 timer.cancel()
         if self._answering is not None:
             self._answering.cancel()
-        self._asked = None
+        self._complete = None
         self._ahead.clear()
         self._reader.close()
         self._access.on_closed(self)
@@ -142,7 +142,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(str(exc))
         except Exception as exc:  # noqa: BLE001 - a bug of Reserver ends only this connection
             if self._answering is None:
-                self._current = self._asked = None
+                self._current = self._complete = None
             self._refuse(str(take_note("http", "the head of a request", exc)))
         self._answer()
 
@@ -206,15 +206,15 @@ class HttpConnection(asyncio.Protocol):
         self._due = None
         if request.is_wanted:
             self._access.on_body_read(self)
-            self._asked = request
+            self._complete = request
         elif self._wire is not None:
             self._wire.close()
 
     def _answer(self) -> None:
         """Answer the complete request, at once if its handler does not wait."""
-        if self._asked is None:
+        if self._complete is None:
             return
-        request, self._asked = self._asked, None
+        request, self._complete = self._complete, None
         answered = self._access.answer(request)
         if isinstance(answered, HttpResponse):
             self._answered(request, answered)

@@ -65,9 +65,9 @@ class ServerTls:
             self.admitted |= dict.fromkeys(known, certificate["notAfter"])
             return None
         shown = ", ".join(repr(name[:100]) for name in names[:5]) or "no name"
-        wanted = ", ".join(sorted(self._allowed))
+        valid = ", ".join(sorted(self._allowed))
         return (
-            f"the client's certificate has {shown}, and none that may call ({wanted}); give it one "
+            f"the client's certificate has {shown}, and none that may call ({valid}); give it one "
             "of these, or start reserver with --extender-allowed-name"
         )
 

@@ -125,11 +125,11 @@ class Exchange:
             began = time.monotonic()
             async with self._room:
                 self._counts.waited_s += time.monotonic() - began
-                return await self._asked(method, raw)
+                return await self._exchange(method, raw)
         async with self._room:
-            return await self._asked(method, raw)
+            return await self._exchange(method, raw)
 
-    async def _asked(self, method: str, raw: bytes) -> Answered:
+    async def _exchange(self, method: str, raw: bytes) -> Answered:
         status = 0
         try:
             line = self._idle.pop() if self._idle else await self._connected()

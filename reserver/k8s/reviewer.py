@@ -121,12 +121,12 @@ class Reviewer:
         self._audiences = audiences
         self._limits = ReviewLimits(clock)
         self._users: TTLCache[bytes, User] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
-        self._nobodys: TTLCache[bytes, None] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
+        self._rejected: TTLCache[bytes, None] = TTLCache(_REMEMBERED, BELIEVED_S, clock)
         self._proven: LRUCache[bytes, None] = LRUCache(_PROVEN)
         self._verdicts: TTLCache[tuple[User, str, str, str], bool] = TTLCache(
             _REMEMBERED, BELIEVED_S, clock
         )
-        self._asked: dict[Hashable, asyncio.Future[Any]] = {}
+        self._in_flight: dict[Hashable, asyncio.Future[Any]] = {}
 
     async def authenticate(self, token: str, peer: str) -> User | None:
         """Return the user of a token, None if it is not valid.
@@ -142,7 +142,7 @@ class Reviewer:
         key = hashlib.sha256(token.encode()).digest()  # Tokens are not kept.
         if key in self._users:
             return self._users[key]
-        if not token or len(token) > _MOST_TOKEN or key in self._nobodys:
+        if not token or len(token) > _MOST_TOKEN or key in self._rejected:
             self._limits.failed(peer)
             return None
         return await self._once(key, lambda: self._review(key, token, peer))
@@ -158,7 +158,7 @@ class Reviewer:
                 raise
         owner = status.owner(self._audiences)
         if owner is None:
-            self._nobodys[key] = None
+            self._rejected[key] = None
             self._proven.pop(key, None)
             return None
         if is_unproven:
@@ -215,16 +215,16 @@ class Reviewer:
 
         The request goes on if the first caller no longer waits for it.
         """
-        asked: asyncio.Future[T] | None = self._asked.get(key)
-        if asked is None:
-            asked = self._asked[key] = asyncio.ensure_future(ask())
-            asked.add_done_callback(partial(self._answered, key))
-        return await asyncio.shield(asked)
+        review: asyncio.Future[T] | None = self._in_flight.get(key)
+        if review is None:
+            review = self._in_flight[key] = asyncio.ensure_future(ask())
+            review.add_done_callback(partial(self._answered, key))
+        return await asyncio.shield(review)
 
-    def _answered(self, key: Hashable, asked: asyncio.Future[Any]) -> None:
-        del self._asked[key]
-        if not asked.cancelled():
-            asked.exception()  # Marks the exception as read, as perhaps no caller waits any more.
+    def _answered(self, key: Hashable, review: asyncio.Future[Any]) -> None:
+        del self._in_flight[key]
+        if not review.cancelled():
+            review.exception()  # Marks the exception as read, as perhaps no caller waits any more.
 
     async def _ask(self, path: str, body: object) -> ReviewStatus:
         return decode(Review, await self._client.create(path, body)).status

@@ -275,7 +275,7 @@ def check_memory(amount: int, text: str, path: str, least: int) -> None:
         return
     shown = quantity.shorten(text)
     number = _NUMBER.match(text)
-    meant = {"": "Gi", "m": "Mi", "k": "Mi", "Ki": "Mi"}.get(text[number.end() :]) if number else ""
-    remedy = f"did you mean {number[0]}{meant}?" if number and meant else "write it in Mi or Gi"
+    unit = {"": "Gi", "m": "Mi", "k": "Mi", "Ki": "Mi"}.get(text[number.end() :]) if number else ""
+    remedy = f"did you mean {number[0]}{unit}?" if number and unit else "write it in Mi or Gi"
     problem = f"{shown} is {amount} byte{'s' if amount > 1 else ''}, less than a pod can run in"
     raise InvalidInput(path, problem, remedy)

@@ -223,8 +223,8 @@ async def test_what_floods_are_remembered_by_is_bounded() -> None:
     for number in range(10_000):
         await flood(reviewer, 1, f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
     assert len(reviewer._limits._failures) <= 4096
-    assert len(reviewer._nobodys) <= 4096
-    assert not reviewer._asked
+    assert len(reviewer._rejected) <= 4096
+    assert not reviewer._in_flight
 
 
 EXTRA = {"scopes.authorization.openshift.io": ["user:info"], "a/b": ["1", "2"]}
