@@ -1,1 +1,1 @@
-"""SchedPatches: which pods they match, how they merge, and how many they may patch."""
+"""SchedPatches: their selectors, merges and counts of patched pods."""

@@ -1,4 +1,4 @@
-"""All SchedPatches of a cluster, which of them a new pod gets, and the marks of a patched pod."""
+"""All SchedPatches of a cluster, the decision on a new pod, and the marks of a patched pod."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from reserver.patches.model import Conflict, PatchName, SchedPatch, Scheduling, 
 from reserver.patches.slots import PatchSlots
 
 MOST_PATCHES = 64
-"""Patches of one namespace that count, the first by name: each is compared with each new pod."""
+"""Most patches of one namespace that count, first by name: each is compared with each new pod."""
 
 MOST_MERGED = 16
-"""Patches that one pod gets."""
+"""Most patches of one pod."""
 
 MOST_EARLY = 10_000
-"""Marks of one namespace's pods that are kept until its patches are known."""
+"""Most marks of one namespace's pods that are kept until its patches are listed."""
 
 
 class Mark(NamedTuple):
-    """A pod's record of a patch that it has: the patch's name and UID, and the slot."""
+    """A pod's record of one of its patches: the patch's name and UID, and the slot."""
 
     patch: str
     uid: str
@@ -33,12 +33,12 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPod:
-    """A pod that is being created, as far as patches look at it.
+    """The fields of a new pod that patches depend on.
 
     Attributes:
-        name: for messages; it may have none yet.
-        scheduling: what it says of where it may go.
-        marks: of the patches that it says it has: it may be asked about for a second time.
+        name: the name in messages; may be empty, as it may be generated later.
+        scheduling: its scheduling fields.
+        marks: its marks: the webhook may be called for a pod twice.
     """
 
     namespace: str
@@ -53,9 +53,9 @@ class PatchVerdict:
     """The verdict on a new pod.
 
     Attributes:
-        scheduling: what it says from now on.
-        marks: of the patches that it has.
-        patched: the patches that have just been merged into it.
+        scheduling: its new scheduling fields.
+        marks: the marks of its patches.
+        patched: the patches that were merged in this call.
     """
 
     scheduling: Scheduling
@@ -67,10 +67,10 @@ class PatchEntry:
     """A patch with its slots.
 
     Attributes:
-        patch: what was read last.
-        slots: its count.
-        conflict: the last one, and with which pod; None if there was none.
-        is_suspended: what it says now cannot be read, so it patches none; its count goes on.
+        patch: the last valid version.
+        slots: its slots.
+        conflict: the last conflict, with the pod's name; None without one.
+        is_suspended: its present spec is invalid, so it patches no pod; its slots stay.
     """
 
     def __init__(self, patch: SchedPatch, slots: PatchSlots) -> None:
@@ -82,13 +82,13 @@ class PatchEntry:
 
 
 class Book:
-    """All readable patches, and what each means for new pods."""
+    """All valid patches, and the decisions on new pods."""
 
     def __init__(self, identity: str, changed: Callable[[PatchName], None]) -> None:
-        """Begin with none.
+        """Begin without patches.
 
         Args:
-            identity: names the process, for the slots that it may hand out.
+            identity: the name of the process, for the slots that it may hand out.
             changed: called with each patch whose status may have to be written.
         """
         self._identity = identity
@@ -98,7 +98,7 @@ class Book:
         self._early: dict[str, set[Mark]] | None = {}
 
     def put(self, patch: SchedPatch) -> PatchEntry:
-        """Take a patch as it is now; return its entry."""
+        """Store a new version of a patch; return its entry."""
         here = self._entries.setdefault(patch.name.namespace, {})
         entry = here.get(patch.name.name)
         if entry is None:
@@ -116,13 +116,13 @@ class Book:
         return entry
 
     def suspend(self, name: PatchName) -> None:
-        """Note that what a patch says now cannot be read."""
+        """Suspend a patch whose present spec is invalid."""
         entry = self.get(name)
         if entry is not None:
             entry.is_suspended = True
 
     def drop(self, name: PatchName) -> None:
-        """Forget a patch that is gone."""
+        """Remove a deleted patch."""
         here = self._entries.get(name.namespace, {})
         if here.pop(name.name, None) is not None:
             self._order[name.namespace].remove(name.name)
@@ -130,7 +130,7 @@ class Book:
                 del self._entries[name.namespace], self._order[name.namespace]
 
     def get(self, name: PatchName) -> PatchEntry | None:
-        """Return a patch with its slots."""
+        """Return the entry of a patch; None without one."""
         return self._entries.get(name.namespace, {}).get(name.name)
 
     def names(self) -> tuple[PatchName, ...]:
@@ -144,11 +144,11 @@ class Book:
         return namespace in self._entries
 
     def complete(self) -> None:
-        """Note that all patches and all pods have been listed once."""
+        """Drop the early marks, as all patches and pods have been listed once."""
         self._early = None
 
     def pod_seen(self, namespace: str, marks: tuple[Mark, ...]) -> None:
-        """Note that a pod with these marks exists."""
+        """Count the slots of a pod with these marks as spent."""
         for mark in marks:
             entry = self._entries.get(namespace, {}).get(mark.patch)
             if entry is not None and entry.patch.uid == mark.uid:
@@ -160,18 +160,18 @@ class Book:
                     known.add(mark)
 
     def decide(self, pod: NewPod, now: float, *, is_dry_run: bool) -> PatchVerdict:
-        """Return what becomes of a new pod, and hand out the slots that this takes.
+        """Return the verdict on a new pod, and hand out the slots of its patches.
 
-        Patches are merged in the order of their names. One that conflicts with the pod, or with
-        what a patch before it demands, is left out, and takes no slot.
+        Patches are merged in the order of their names. A patch that conflicts with the pod, or with
+        an earlier patch, is left out, and takes no slot.
 
         Args:
             now: unix seconds.
-            is_dry_run: it will not be created: no slot is handed out, and it gets no marks.
+            is_dry_run: the pod will not be created: no slot is handed out, and no mark is added.
         """
         scheduling = pod.scheduling
         patched: list[PatchName] = []
-        # Asked about again, as another webhook has changed the pod: it keeps what it has.
+        # A second call, as another webhook has changed the pod: its patches stay.
         marks = [mark for mark in dict.fromkeys(pod.marks) if self._is_out(pod.namespace, mark)]
         has = {mark.patch for mark in marks}
         for entry in self._matching(pod, now):
@@ -199,7 +199,7 @@ class Book:
         return PatchVerdict(scheduling=scheduling, marks=tuple(marks), patched=tuple(patched))
 
     def awaited(self, pod: NewPod, now: float) -> tuple[PatchName, ...]:
-        """Return the patches that have no slot for a pod yet, but may have after a write."""
+        """Return a pod's patches that have no slot now, but may get some by a status write."""
         return tuple(
             entry.patch.name
             for entry in self._matching(pod, now)
@@ -232,12 +232,12 @@ _MOST_DIGITS = 6
 
 
 def show_marks(marks: Iterable[Mark]) -> str:
-    """Return marks as the annotation `MARKS_ANNOTATION` has them."""
+    """Return the text of the annotation `MARKS_ANNOTATION` for marks."""
     return encode([f"{each.patch}/{each.uid}/{each.slot}" for each in marks]).decode()
 
 
 def read_marks(text: str | None) -> tuple[Mark, ...]:
-    """Return what an annotation says of patches; nothing if Reserver did not write it."""
+    """Return the marks of an annotation; empty if Reserver did not write it."""
     if text is None or len(text) > _MARKS_BYTES:
         return ()
     try:

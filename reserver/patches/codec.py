@@ -1,7 +1,8 @@
-"""SchedPatch objects of reserver.io/v1alpha1, read.
+"""Reads SchedPatch objects of reserver.io/v1alpha1.
 
-What is injected becomes part of a pod, which the API server then validates: so all that it would
-refuse in a pod is refused here, or a patch could keep a namespace from creating pods.
+Injected fields become part of a pod, which the API server then validates. So all fields that the
+API server would refuse in a pod are refused here: else a patch could keep a namespace from
+creating pods.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SEVERAL = "nodeSelectorTerms"
 
 
 class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Base of what people write; refuses unknown fields."""
+    """Base of written structs; refuses unknown fields."""
 
 
 class _Expression(_Strict):
@@ -57,14 +58,14 @@ class _Expression(_Strict):
 
 
 class LabelsSelector(_Strict):
-    """A selector of labels as it is written."""
+    """A written label selector."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[_Expression] | None = None
 
 
 class PatchSpec(_Strict):
-    """The spec as it is written."""
+    """The spec of a SchedPatch."""
 
     selector: LabelsSelector
     max_count: int
@@ -95,10 +96,10 @@ def object_path(name: PatchName) -> str:
 
 
 def read_object(item: PatchObject) -> SchedPatch:
-    """Return what a SchedPatch says.
+    """Return the patch of a SchedPatch.
 
     Raises:
-        InvalidInput: some field is not acceptable; the error carries its path.
+        InvalidInput: a field is invalid; the error carries its path.
     """
     with under("spec"):
         check_bytes(len(bytes(item.spec)), TENANT.spec_bytes)
@@ -190,7 +191,7 @@ def _injected(spec: PatchSpec, namespace: str) -> Scheduling:
 
 
 def _part(kind: str, written: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - any JSON
-    """Return one of the two lists of a kind of affinity, still in it."""
+    """Return a kind of affinity with only its field `name`; empty without that."""
     if written is None:
         return {}
     if not isinstance(written, Mapping):
@@ -202,7 +203,7 @@ def _part(kind: str, written: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _check_placement(parts: Mapping[str, Any], namespace: str) -> None:
-    """Check it as the placement of a Reservation: by the same rules, under the same names."""
+    """Check scheduling fields by the rules for the placement of a Reservation."""
     said = {name: part for name, part in parts.items() if part}
     placement_codec.read(said, namespace, TENANT)
 
@@ -247,7 +248,7 @@ def _check_namespaces(affinity: Json) -> None:
 
 
 def _check_toleration(written: Json, path: str) -> None:
-    """Refuse what the API server would beyond its shape (ValidateTolerations)."""
+    """Refuse values of a toleration that the API server refuses (ValidateTolerations)."""
     key, operator = written.get("key", ""), written.get("operator") or "Equal"
     if key:
         names.check_label_key(key, f"{path}.key")

@@ -1,4 +1,4 @@
-"""Keeps the book of SchedPatches up to date, and writes their statuses."""
+"""Updates the book of SchedPatches from the watch, and writes their statuses."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from reserver.reservations.listener import Listener
 log = structlog.get_logger(__name__)
 
 SETTLE_S = 0.5
-"""How long a change of the count waits at most before it is written, in seconds."""
+"""Longest delay of the status write after a change of the count, in seconds."""
 
 KEEP_S = 24 * 3600.0
-"""How long a SchedPatch is kept after it has expired, in seconds."""
+"""Seconds for which an expired SchedPatch is kept."""
 
 _UNSURE_S = 1.0
-"""How long a write waits for views that may lack changes, in seconds."""
+"""Seconds to the retry of a write while views are not up to date, or after a conflict."""
 
 _LOOK_EVERY_S = 0.1
-"""How often it looks whether all is listed, in seconds."""
+"""Seconds between checks of the first lists."""
 
 _AT_ONCE = 4
-"""How many statuses are written at once."""
+"""Most status writes in flight."""
 
 
 @dataclass(slots=True)
@@ -66,13 +66,13 @@ class _Known:
 
 
 class SchedPatches(Listener):
-    """All SchedPatches: what they say, and what is written into their statuses.
+    """All SchedPatches, with the writes of their statuses.
 
     Attributes:
-        book: what they mean for a new pod.
-        reflector: keeps it up to date.
-        queue: of the SchedPatches whose status may have to be written.
-        writes: how many statuses were written.
+        book: decides on new pods.
+        reflector: the watch of SchedPatches.
+        queue: the SchedPatches whose status may have to be written.
+        writes: statuses written so far.
     """
 
     def __init__(
@@ -82,16 +82,16 @@ class SchedPatches(Listener):
         clock: Callable[[], float],
         obstacles: Callable[[], tuple[str, ...]],
     ) -> None:
-        """Watch and write through a client.
+        """Begin without SchedPatches.
 
         Args:
-            identity: names this process, and no other one, in statuses.
-            clock: gives unix seconds.
-            obstacles: what keeps this process from seeing all pods.
+            identity: the unique name of this process in statuses.
+            clock: unix seconds.
+            obstacles: returns the reasons why the views of other objects may lack changes.
         """
         self._client = client
         self._clock = clock
-        self._seen_by_others = obstacles
+        self._other_obstacles = obstacles
         self.book = Book(identity, self._changed)
         self._known: dict[PatchName, _Known] = {}
         self.queue = WorkQueue[PatchName]("SchedPatches")
@@ -103,20 +103,20 @@ class SchedPatches(Listener):
         self.writes = 0
 
     def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps this process from patching."""
+        """Return the reasons why this process may not patch now."""
         own = self.reflector.obstacle()
-        return (*self._seen_by_others(), own) if own else self._seen_by_others()
+        return (*self._other_obstacles(), own) if own else self._other_obstacles()
 
     def on_pod_patched(self, namespace: str, marks: str) -> None:
-        """Note that a pod with this annotation exists."""
+        """Count the slots of a pod with this annotation as spent."""
         self.book.pod_seen(namespace, read_marks(marks))
 
     def put(self, item: PatchObject) -> None:
-        """Take a SchedPatch as it is now."""
+        """Store a new version of a SchedPatch; an older version is ignored."""
         name, metadata, spec = item.name, item.metadata, bytes(item.spec)
         before = self._known.get(name)
         if before is not None and before.metadata.revision > metadata.revision:
-            return  # The answer to a write was faster than the watch.
+            return  # The response to Reserver's write came before this event.
         try:
             status = read_status(item.status)
             record = read_record(status)
@@ -135,13 +135,13 @@ class SchedPatches(Listener):
             awaited.set_result(None)
 
     def drop(self, name: PatchName) -> None:
-        """Forget a SchedPatch that is gone."""
+        """Remove a deleted SchedPatch."""
         self._known.pop(name, None)
         self.book.drop(name)
         self.queue.discard(name)
 
     def listed(self) -> None:
-        """Note that all SchedPatches were listed: who takes slots from now on is no predecessor."""
+        """Record the end of the first list: later stocks are no predecessor's."""
         self._is_first = False
 
     def names(self) -> tuple[PatchName, ...]:
@@ -149,7 +149,7 @@ class SchedPatches(Listener):
         return tuple(self._known)
 
     async def stocked(self, names: Iterable[PatchName], patience_s: float) -> None:
-        """Wait until slots may have been recorded for one of these patches."""
+        """Wait until the status of one of these patches was written, or `patience_s` has passed."""
         loop = asyncio.get_running_loop()
         futures = []
         for name in names:
@@ -161,13 +161,13 @@ class SchedPatches(Listener):
         """Watch, and write statuses, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(watched(self.reflector))
-            while self.obstacles():  # noqa: ASYNC110 - many things, which have no event in common
+            while self.obstacles():  # noqa: ASYNC110 - no common event exists
                 await asyncio.sleep(_LOOK_EVERY_S)
             self.book.complete()
             await self.queue.run(self._write_all, _AT_ONCE)
 
     async def release(self) -> None:
-        """Give back the slots that were not handed out, for a successor; best effort."""
+        """Return unused slots to the statuses, for a successor; best effort."""
         self._is_ending = True
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNSURE_S):
@@ -220,7 +220,7 @@ class SchedPatches(Listener):
         return show_status(entry, record, known.status, known.metadata, now)
 
     def _is_long_over(self, name: PatchName) -> bool:
-        """Return whether a patch has expired so long ago that it is deleted."""
+        """Return whether a patch expired more than `KEEP_S` ago, and is to be deleted."""
         entry = self.book.get(name)
         if entry is None or entry.is_suspended or self._is_ending:
             return False
@@ -229,12 +229,12 @@ class SchedPatches(Listener):
     def _failed(self, name: PatchName, error: ApiError) -> None:
         if error.is_absent:
             return
-        if error.is_conflict:  # The watch will show what somebody else has written.
+        if error.is_conflict:  # The watch will show the other client's write.
             self.queue.add(name, _UNSURE_S)
             return
         self.queue.failed(name, error)
         fault = advice(error)
-        if fault != self._fault:  # One line for one fault, however often it is retried.
+        if fault != self._fault:  # One line for each fault, not for each retry.
             log.warning("status of a SchedPatch cannot be written, retrying", why=fault)
             self._fault = fault
 
@@ -245,7 +245,7 @@ class SchedPatches(Listener):
 
 
 def _as_seen(metadata: ResourceMetadata) -> dict[str, Any]:
-    """Return the options of a deletion that fails if the object is no longer as it was seen."""
+    """Return delete options that fail if the object has changed since it was read."""
     version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     return {"preconditions": version}
 

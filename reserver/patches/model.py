@@ -1,7 +1,7 @@
-"""A SchedPatch: what it injects, into which pods, how many, until when; and how it is merged.
+"""A SchedPatch, and its merge into a pod.
 
-A patch is merged whole or not at all, and only narrows: the pod demands what it did and what the
-patch says. So the order of patches matters only where two exclude each other: the first one wins.
+A patch is merged whole or not at all, and only narrows: the pod keeps its own constraints and gets
+the patch's. So the order of patches matters only if two exclude each other: the first one wins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reserver.cluster.labels import Labels, Selector
 from reserver.cluster.quantity import shorten
 
 Json = Mapping[str, Any]
-"""A part of an object, as JSON has it."""
+"""A JSON object."""
 
 
 class PatchName(NamedTuple):
@@ -33,7 +33,7 @@ class PatchName(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduling:
-    """What a pod's spec says of where it may go, as far as patches change it; as JSON has it.
+    """The scheduling fields of a pod that patches change, as JSON.
 
     Attributes:
         node_selector: ``spec.nodeSelector``.
@@ -48,15 +48,15 @@ class Scheduling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedPatch:
-    """A SchedPatch that can be read.
+    """A valid SchedPatch.
 
     Attributes:
         name: namespace and name; it patches pods of this namespace only.
-        uid: tells it from an earlier one of the same name.
-        selector: the labels of the pods that it patches.
-        max_count: so many pods, ever.
-        injected: what it adds to a pod's spec.
-        expires_at: from then on it patches none, unix seconds; None for never.
+        uid: distinguishes it from an earlier patch of the same name.
+        selector: the selector of the pods' labels.
+        max_count: the most pods that it ever patches.
+        injected: the fields that it adds to a pod.
+        expires_at: its expiry, unix seconds; None for never.
     """
 
     name: PatchName
@@ -67,11 +67,11 @@ class SchedPatch:
     expires_at: float | None = None
 
     def is_over(self, now: float) -> bool:
-        """Return whether it has expired."""
+        """Return whether the patch has expired at `now` (unix seconds)."""
         return self.expires_at is not None and now >= self.expires_at
 
     def matches(self, labels: Labels, now: float) -> bool:
-        """Return whether it is for pods with these labels, at `now` (unix seconds)."""
+        """Return whether the patch applies to pods with these labels at `now` (unix seconds)."""
         return not self.is_over(now) and self.selector.matches(labels)
 
 
@@ -83,30 +83,30 @@ _TERMS = "nodeSelectorTerms"
 _ENCODE = msgspec.json.Encoder(order="sorted").encode
 
 MOST_TERMS = 64
-"""Alternatives for nodes, and terms of each list, that a pod has after a merge."""
+"""Most node selector terms, and terms of each other list, of a pod after a merge."""
 
 MOST_TOLERATIONS = 128
-"""Tolerations that a pod has after a merge."""
+"""Most tolerations of a pod after a merge."""
 
 MOST_REQUIREMENTS = 256
-"""Requirements of one alternative for nodes after a merge."""
+"""Most requirements of one node selector term after a merge."""
 
 MOST_BYTES = 16_384
-"""What a pod says of where it may go after a merge, as JSON: more is not read of a pod either.
+"""Most bytes of a pod's scheduling fields after a merge, as JSON; also the limit for reading a pod.
 
-An API server lets a pod have any number of all of these, within its megabyte. To compare so many
-would take seconds, so a pod beyond a bound takes no patch that adds to them. What a merge would
-make is reckoned before it is made: alternatives multiply.
+The API server bounds only the pod's size, at a megabyte. Comparing so many entries would take
+seconds, so a pod beyond a limit gets no patch that adds to them. The size of a merge is computed
+before the merge, as the numbers of terms multiply.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why a patch cannot be merged into what a pod says.
+    """The reason for which a patch cannot be merged into a pod.
 
     Attributes:
-        field: of the pod's spec.
-        problem: what excludes each other there.
+        field: the field of the pod's spec.
+        problem: the contradiction in that field.
     """
 
     field: str
@@ -126,7 +126,7 @@ class _Conflicting(Exception):
 
 
 def merged(pod: Scheduling, injected: Scheduling) -> Scheduling | Conflict:
-    """Return what a pod says together with what a patch injects, or why that cannot be."""
+    """Return a pod's scheduling fields merged with a patch's, or the conflict."""
     try:
         _check_size(size(pod) + size(injected), "")
         found = Scheduling(
@@ -143,7 +143,7 @@ def merged(pod: Scheduling, injected: Scheduling) -> Scheduling | Conflict:
 
 
 def size(said: Scheduling) -> int:
-    """Return how long what a pod says is as JSON, in bytes."""
+    """Return the length of scheduling fields as JSON, in bytes."""
     return len(_ENCODE((said.node_selector, said.affinity, said.tolerations)))
 
 
@@ -179,7 +179,7 @@ def _affinity(pod: Json, injected: Json) -> Json:
 
 
 def _both(pod: Json | None, injected: Json, path: str) -> Json:
-    """Return alternatives of which each meets one of the pod's and one of the patch's."""
+    """Return node selector terms, each of one term of the pod and one of the patch."""
     if pod is None:
         return injected
     here, there = pod.get(_TERMS) or (), injected.get(_TERMS) or ()
@@ -187,7 +187,7 @@ def _both(pod: Json | None, injected: Json, path: str) -> Json:
         problem = f"{len(here)} times {len(there)} alternatives are more than {MOST_TERMS}"
         raise _Conflicting(path, problem)
     _check_size(len(there) * len(_ENCODE(here)) + len(here) * len(_ENCODE(there)), path)
-    # A term without requirements matches no node; with others it would stop nothing.
+    # A term without requirements matches no node; merged with another it would be ignored.
     pairs = [(one, other) for one, other in product(filter(any_of, here), filter(any_of, there))]
     if not pairs:
         raise _Conflicting(path, "no node meets it as it is")
@@ -195,7 +195,7 @@ def _both(pod: Json | None, injected: Json, path: str) -> Json:
 
 
 def any_of(term: Json) -> bool:
-    """Return whether a term for nodes asks for anything."""
+    """Return whether a node selector term has requirements."""
     return bool(term.get("matchExpressions") or term.get("matchFields"))
 
 
@@ -209,12 +209,12 @@ def _narrowed(one: Json, other: Json, path: str) -> Json:
 
 
 def _joined(pod: Sequence[Any], injected: Sequence[Any], path: str, most: int) -> Sequence[Any]:
-    """Return the pod's entries, then those of the patch that are not among them."""
+    """Return the pod's entries, then the patch's entries that the pod does not have."""
     if not injected:
         return pod
     if len(pod) > most:
         raise _Conflicting(path, f"{len(pod)} entries are more than {most} already")
-    known = set(map(_ENCODE, pod))  # To compare each with each would take their product.
+    known = set(map(_ENCODE, pod))  # Comparing all pairs would be quadratic.
     both = [*pod, *(each for each in injected if _ENCODE(each) not in known)]
     if len(both) > most:
         raise _Conflicting(path, f"{len(both)} entries would be more than {most}")

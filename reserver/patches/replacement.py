@@ -1,4 +1,4 @@
-"""The SchedPatch that sends the replacement of a pod that moves to a node."""
+"""The SchedPatch that directs the replacement of a moved pod to a node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Spec(WireStruct, frozen=True):
 
 
 class MovingPod(WireStruct, frozen=True):
-    """A pod that moves, as the API server has it."""
+    """A moved pod on the wire."""
 
     metadata: LabelledMetadata = LabelledMetadata()
     spec: _Spec = _Spec()
@@ -28,15 +28,15 @@ class MovingPod(WireStruct, frozen=True):
 def patch_of(
     pod: MovingPod, name: PatchName, *, to: str, ttl: str, owner: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return a SchedPatch for one pod with the labels of another: its replacement has them, too.
+    """Return a SchedPatch for one pod with the labels of a moved pod, as its replacement has them.
 
-    It prefers and demands nothing, or the replacement could find no place at all.
+    It only prefers nodes: a required term could leave the replacement without any node.
 
     Args:
-        pod: that leaves.
-        to: the node to go to; empty for any but the one that the pod leaves.
-        ttl: as a duration; it patches none after that.
-        owner: the object that the SchedPatch goes with, as an entry of ``ownerReferences``.
+        pod: the moved pod.
+        to: the target node; empty for any node but the pod's.
+        ttl: the lifetime of the SchedPatch, as a duration.
+        owner: the owner of the SchedPatch, as an entry of ``ownerReferences``.
     """
     where = {"operator": "In", "values": [to]}
     if not to:
@@ -55,12 +55,12 @@ def patch_of(
 
 
 def trial_pod(leaving: bytes) -> dict[str, Any]:
-    """Return a pod like the one that leaves, to be created as a dry run.
+    """Return a pod like a moved pod, to create as a dry run.
 
-    It has no affinity: an earlier move may have given it the same.
+    It has no affinity, as an earlier move may have added the same terms.
 
     Args:
-        leaving: as the API server has it.
+        leaving: the JSON of the moved pod.
     """
     pod = json.loads(leaving)
     kept = ("labels", "annotations", "namespace")
@@ -72,7 +72,7 @@ def trial_pod(leaving: bytes) -> dict[str, Any]:
 
 
 def is_patched(pod: bytes, patch: Mapping[str, Any]) -> bool:
-    """Return whether a pod has what a SchedPatch of `patch_of` gives; a dry run leaves no mark."""
+    """Return whether a pod has the term of a SchedPatch of `patch_of`; a dry run leaves no mark."""
     (wanted,) = patch["spec"]["affinity"][NODE_AFFINITY][PREFERRED]
     affinity = json.loads(pod)["spec"].get("affinity", {})
     return wanted in affinity.get(NODE_AFFINITY, {}).get(PREFERRED, ())

@@ -1,9 +1,9 @@
-"""The count of a patch: which of its slots are spent, handed out, or left (docs/adr/0035).
+"""The slots of a patch: spent, handed out, or free (docs/adr/0035).
 
-A patch has `maxCount` slots, numbered from 0. A process hands out only slots that the status of the
-patch has recorded for it, so no two processes ever hand out the same one, and handing one out needs
-no write. The pod carries its slot's number; once the watch shows such a pod, the slot is spent for
-good. A slot whose pod does not appear comes back.
+A patch has `maxCount` slots, numbered from 0. A process hands out only slots that the patch's
+status has recorded for it (its stock), so no two processes hand out the same slot, and no write is
+needed. The pod carries its slot's number; once the watch shows the pod, the slot is spent for good.
+A slot whose pod does not appear becomes free again.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 RETURN_AFTER_S = 45.0
-"""After this long a pod that was not shown yet will never be, in seconds.
+"""Seconds after which a slot without a pod is free again: the pod will never appear.
 
-An API server gives a creation 34 seconds (requestTimeoutUpperBound in
-apiserver/pkg/endpoints/handlers/rest.go), etcd a few more to commit it; and who answers has a view
-that is at most 5 seconds old.
+The API server allows 34 seconds for a creation (requestTimeoutUpperBound in
+apiserver/pkg/endpoints/handlers/rest.go), etcd takes a few more to commit it, and Reserver's view
+is at most 5 seconds old.
 """
 
 STOCK = 64
-"""How many slots a process has recorded for itself at once."""
+"""Slots that a process keeps recorded for itself."""
 
 LOW_STOCK = 16
-"""With fewer left than this, it has more recorded."""
+"""With fewer unused slots than this, a process has more recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Stock:
     """The slots that one process may hand out.
 
     Attributes:
-        by: names the process, and which of its stocks it is: a name never comes again.
-        slots: their numbers.
-        is_revoked: it may hand out none any more: a successor takes them over.
+        by: the process and the number of its stock: a unique name.
+        slots: the numbers of the slots.
+        is_revoked: the process may hand out no more slots: a successor takes them over.
     """
 
     by: str
@@ -46,8 +46,8 @@ class Record:
     """The record of slots in the status of a SchedPatch.
 
     Attributes:
-        spent: those that pods have.
-        stocks: those that processes may hand out, one stock for each.
+        spent: the slots of pods.
+        stocks: the slots that processes may hand out, one stock for each process.
     """
 
     spent: frozenset[int] = frozenset()
@@ -57,16 +57,16 @@ class Record:
 class PatchSlots:
     """The slots of one patch, as one process sees them.
 
-    It guarantees that spent slots stay spent, and that `take` gives no slot that another process
-    may give, none twice, and none beyond the count.
+    Spent slots stay spent, and `take` returns no slot that another process may hand out, no slot
+    twice, and no slot beyond the count.
 
     Attributes:
-        max_count: how many there are; those beyond it that are spent already stay so.
-        spent: those that pods have.
+        max_count: the number of slots; spent slots beyond it stay spent.
+        spent: the slots of pods.
     """
 
     def __init__(self, identity: str, max_count: int) -> None:
-        """Begin with nothing recorded for the process of this identity."""
+        """Begin without a stock for the process of this identity."""
         self._identity = identity
         self._stocks_had = 0
         self._has_own = False
@@ -78,13 +78,13 @@ class PatchSlots:
         self._revision = 0
 
     def recorded(self, record: Record, revision: int, now: float, *, inherits: bool) -> None:
-        """Take what the status says.
+        """Take the record of the status.
 
         Args:
-            record: what it says.
-            revision: the resourceVersion that it is of; older ones than before change nothing.
+            record: the record.
+            revision: its resourceVersion; of an older record only spent slots count.
             now: unix seconds.
-            inherits: the process has just begun: who is named is a predecessor.
+            inherits: the process has just started: other stocks belong to predecessors.
         """
         self.spent |= record.spent
         if revision < self._revision:
@@ -93,7 +93,9 @@ class PatchSlots:
         self._stocks = {stock.by: stock for stock in record.stocks}
         own = self._stocks.get(self._name)
         if own.is_revoked if own else self._has_own:
-            self._stocks_had += 1  # It is another's to take over, or was; the next has a new name.
+            self._stocks_had += (
+                1  # Another process takes the stock over; the next one has a new name.
+            )
         self._has_own = self._own is not None
         for by, stock in self._stocks.items():
             if by == self._name:
@@ -104,19 +106,19 @@ class PatchSlots:
                 self._inherited[by] = now + RETURN_AFTER_S
 
     def appeared(self, slot: int) -> bool:
-        """Note that a pod with a slot exists; return whether that is news."""
+        """Count the slot of an existing pod as spent; return whether it was not before."""
         self._handed_out.pop(slot, None)
-        is_news = slot not in self.spent
+        is_new = slot not in self.spent
         self.spent.add(slot)
-        return is_news
+        return is_new
 
     def lapse(self, now: float) -> None:
-        """Take back the slots whose pods have not appeared; the view has to be current."""
+        """Free handed-out slots whose pods have not appeared in time; needs a current view."""
         for slot in [slot for slot, at in self._handed_out.items() if at <= now]:
             del self._handed_out[slot]
 
     def take(self, now: float) -> int | None:
-        """Hand out a slot; None if there is none now."""
+        """Hand out a slot; None without a free one."""
         if not self.has_left:
             return None
         slot = min(self._left())
@@ -124,17 +126,17 @@ class PatchSlots:
         return slot
 
     def is_out(self, slot: int) -> bool:
-        """Return whether a slot was handed out and its pod has not appeared."""
+        """Return whether a slot is handed out and its pod has not appeared yet."""
         return slot in self._handed_out
 
     @property
     def is_spent(self) -> bool:
-        """Whether there will be no slot any more unless the count is raised."""
+        """Whether all slots are spent, unless the count is raised."""
         return len(self.spent) >= self.max_count
 
     @property
     def has_left(self) -> bool:
-        """Whether `take` gives one."""
+        """Whether `take` returns a slot."""
         return bool(self._left()) and self._promised() < self.max_count
 
     @property
@@ -143,11 +145,11 @@ class PatchSlots:
         return bool(self._unrecorded(1))
 
     def wanted(self, now: float, *, is_over: bool) -> Record:
-        """Return what the status should say.
+        """Return the desired record of the status.
 
         Args:
             now: unix seconds.
-            is_over: no further slot will be handed out.
+            is_over: no more slots will be handed out.
         """
         stocks = [stock for each in self._stocks.values() if (stock := self._others(each, now))]
         kept = self._own.slots - self.spent if self._own else frozenset()
@@ -161,7 +163,7 @@ class PatchSlots:
         return Record(frozenset(self.spent), tuple(stocks))
 
     def next_at(self) -> float | None:
-        """Return when the slots of a predecessor come back next, unix seconds."""
+        """Return when a predecessor's slots next become free, unix seconds; or None."""
         times = [at for by, at in self._inherited.items() if at is not None and by in self._stocks]
         return min(times, default=None)
 
@@ -181,7 +183,7 @@ class PatchSlots:
         return {slot for slot in left if slot < self.max_count}
 
     def _promised(self) -> int:
-        """Return how many slots pods have, or may get from anybody but by the next `take`."""
+        """Return the number of slots that are spent, handed out, or in other processes' stocks."""
         taken = self.spent | self._handed_out.keys()
         for by, stock in self._stocks.items():
             if by != self._name:
@@ -189,7 +191,7 @@ class PatchSlots:
         return len(taken)
 
     def _unrecorded(self, most: int) -> frozenset[int]:
-        """Return slots that are recorded for nobody."""
+        """Return at most `most` slots that are in no stock, and neither spent nor handed out."""
         taken = self.spent | self._handed_out.keys()
         for stock in self._stocks.values():
             taken |= stock.slots
@@ -198,7 +200,7 @@ class PatchSlots:
         return frozenset(islice(free, max(0, count)))
 
     def _others(self, stock: Stock, now: float) -> Stock | None:
-        """Return what another's stock should be; None if nothing is left of it."""
+        """Return the desired stock of another process; None if empty or taken over."""
         if stock.by == self._name:
             return None
         rest = stock.slots - self.spent

@@ -1,4 +1,4 @@
-"""The status of a SchedPatch: how many pods it has patched, and whose the other slots are."""
+"""The status of a SchedPatch: the number of patched pods, and the stocks of slots."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class StockObject(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tru
 
 
 class SlotsObject(msgspec.Struct, rename="camel", frozen=True):
-    """Which slots are whose."""
+    """The spent slots and the stocks."""
 
     spent: str = ""
     stocks: list[StockObject] = []
 
 
 class PatchStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """The whole status subresource: a write replaces everything that was there."""
+    """The whole status subresource: a write replaces all its fields."""
 
     observed_generation: Int64 = 0
     patched_pods: int = 0
@@ -49,7 +49,7 @@ class PatchStatus(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def read_status(raw: msgspec.Raw) -> PatchStatus:
-    """Return a status; an empty one where there is none.
+    """Return a status; the default without one.
 
     Raises:
         InvalidInput: Reserver did not write it.
@@ -58,7 +58,7 @@ def read_status(raw: msgspec.Raw) -> PatchStatus:
 
 
 def read_record(status: PatchStatus) -> Record:
-    """Return what a status says of the slots.
+    """Return the record of slots in a status.
 
     Raises:
         InvalidInput: Reserver did not write it.
@@ -73,22 +73,22 @@ def read_record(status: PatchStatus) -> Record:
 def show_status(
     entry: PatchEntry, record: Record, before: PatchStatus, metadata: ResourceMetadata, now: float
 ) -> PatchStatus:
-    """Return the status of a patch, with this record of its slots."""
+    """Return the status of a patch with a record of its slots."""
     patch, spent = entry.patch, len(record.spent)
-    say = ConditionWriter(before.conditions, metadata.generation, now).condition
+    condition = ConditionWriter(before.conditions, metadata.generation, now).condition
     if patch.is_over(now):
-        active = say(ACTIVE, "Expired", "it patches no further pods", holds=False)
+        active = condition(ACTIVE, "Expired", "it patches no further pods", holds=False)
     elif spent >= patch.max_count:
         message = f"{spent} pods are patched; for more raise maxCount"
-        active = say(ACTIVE, "AllPatched", message, holds=False)
+        active = condition(ACTIVE, "AllPatched", message, holds=False)
     else:
-        active = say(ACTIVE, "Patching", "it patches pods that match", holds=True)
+        active = condition(ACTIVE, "Patching", "it patches pods that match", holds=True)
     if entry.conflict is None:
-        conflict = say(CONFLICTING, "NoConflict", "no pod has contradicted it", holds=False)
+        conflict = condition(CONFLICTING, "NoConflict", "no pod has contradicted it", holds=False)
     else:
         pod, problem = entry.conflict
         message = f"{pod} was not patched: {problem}"
-        conflict = say(CONFLICTING, "PodContradicts", message, holds=True)
+        conflict = condition(CONFLICTING, "PodContradicts", message, holds=True)
     return PatchStatus(
         observed_generation=metadata.generation,
         patched_pods=spent,
@@ -106,18 +106,18 @@ def show_status(
 def show_invalid(
     error: InvalidInput, before: PatchStatus, metadata: ResourceMetadata, now: float
 ) -> PatchStatus:
-    """Return the status of a patch that cannot be read: the count stays as it was."""
-    say = ConditionWriter(before.conditions, metadata.generation, now).condition
+    """Return the status of an invalid patch; its count does not change."""
+    condition = ConditionWriter(before.conditions, metadata.generation, now).condition
     invalid: PatchStatus = msgspec.structs.replace(
         before,
         observed_generation=metadata.generation,
-        conditions=[say(ACTIVE, "Invalid", str(error), holds=False)],
+        conditions=[condition(ACTIVE, "Invalid", str(error), holds=False)],
     )
     return invalid
 
 
 def patch_body(status: PatchStatus, metadata: ResourceMetadata) -> dict[str, Any]:
-    """Return the merge patch that replaces a status, if the object is still as it was seen."""
+    """Return the merge patch that replaces a status, with the read version as precondition."""
     version = {"resourceVersion": metadata.resource_version, "uid": metadata.uid}
     return {"metadata": version, "status": msgspec.to_builtins(status)}
 
@@ -133,7 +133,7 @@ def _numbers(text: str) -> frozenset[int]:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """Return numbers such as ``0-6,9``."""
+    """Return numbers as ranges, such as ``0-6,9``."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:

@@ -1,1 +1,1 @@
-"""ProvisioningRequests of Reserver's class: how they become reservations (docs/adr/0052)."""
+"""ProvisioningRequests of Reserver's class, which become reservations (docs/adr/0052)."""

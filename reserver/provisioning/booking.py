@@ -1,4 +1,4 @@
-"""The Reservations of ProvisioningRequests: looked at, written all or none, deleted."""
+"""The Reservations of ProvisioningRequests: observes, writes all or none, and deletes them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reserver.stores.object.cache import ObjectCache
 from reserver.stores.writer import Writer
 
 _REMEMBERED_BYTES = 16 * 2**20
-"""PodTemplates of requests that wait, which are not asked for again, take so much."""
+"""Most bytes of cached PodTemplates of waiting requests."""
 
 _MOST_SAID = 300
 
@@ -52,11 +52,11 @@ class Booking:
     writer: Writer[Any]
 
     def __post_init__(self) -> None:
-        """Hold nothing yet."""
+        """Begin without cached PodTemplates."""
         self._templates: ByteCache[str, tuple[bytes, ...]] = ByteCache(_REMEMBERED_BYTES)
 
     def look(self, request: ProvisioningRequest) -> BookingObservation:
-        """Return what is seen of a request's Reservations."""
+        """Return the observation of a request's Reservations."""
         ledger = self.state.ledger
         ledger.advance(self.clock())
         there, why, until, claimed = [], "", 0.0, 0
@@ -71,13 +71,13 @@ class Booking:
         return BookingObservation(tuple(there), show_moment(until) if until else "", claimed, why)
 
     def _hold(self, request: ProvisioningRequest, ref: Ref) -> tuple[BookingState, str]:
-        """Return how far a Reservation is, and why it is lost."""
+        """Return the state of a Reservation, and why it is lost; empty if it is not."""
         known, ledger = self.objects.known(ref), self.state.ledger
         if known is None or known.metadata.controller_uid != request.uid:
             is_coming = known is None and self.objects.latest(ref) is not None
             return (BookingState.UNSETTLED if is_coming else BookingState.ABSENT), ""
         if self.objects.is_unfinished(ref):
-            return BookingState.UNSETTLED, ""  # Who starts takes an unfinished set back.
+            return BookingState.UNSETTLED, ""  # A restart deletes an unfinished set.
         written = known.reservation
         if written is None:
             return BookingState.LOST, f"{ref.key} cannot be read: {known.entries.problems[0].error}"
@@ -93,10 +93,10 @@ class Booking:
         return (BookingState.HELD if is_written and is_held else BookingState.UNSETTLED), ""
 
     async def templates(self, request: ProvisioningRequest) -> tuple[bytes, ...] | NoBooking:
-        """Return the PodTemplates of a request, each as the API server has it.
+        """Return the PodTemplates of a request as JSON, or why there is no booking.
 
         Raises:
-            ApiError: they cannot be read; it is to be tried again.
+            ApiError: they cannot be read; retry later.
         """
         remembered = self._templates.get(request.uid)
         if remembered is not None:
@@ -117,9 +117,9 @@ class Booking:
     async def book(
         self, request: ProvisioningRequest, templates: tuple[bytes, ...], pacer: Pacer
     ) -> Outcome | NoBooking:
-        """Find room, giving way; hold it and begin to write, all or none.
+        """Find room in steps, hold it and begin to write the Reservations, all or none.
 
-        From the last look at the room on there is no `await`.
+        There is no `await` from the last check of the room to the holds.
         """
         try:
             drafts = self._drafts(request, templates)
@@ -139,7 +139,7 @@ class Booking:
         return self.writer.insert(where, texts, entries, {}, owner_reference(request))
 
     def _obstacle(self, new: Sequence[Reservation]) -> NoBooking | None:
-        """Return what keeps Reservations from being written, room aside."""
+        """Return why Reservations cannot be written, apart from room; None if they can."""
         for one in new:
             if self.objects.latest(one.ref) is not None:
                 message = f"there is a Reservation {one.ref.key} of somebody else; delete it"
@@ -151,10 +151,10 @@ class Booking:
     def _drafts(
         self, request: ProvisioningRequest, templates: tuple[bytes, ...]
     ) -> list[tuple[Reservation, Document]]:
-        """Return what is to be written.
+        """Return the Reservations to write, as values and as documents.
 
         Raises:
-            InvalidInput: a PodTemplate cannot be held room for.
+            InvalidInput: room cannot be held for a PodTemplate.
         """
         now, limits = self.clock(), limits_at(refs(request)[0], self.objects.home)
         drafts = []
@@ -168,7 +168,7 @@ class Booking:
         """Delete the Reservations of a request; return whether none is left.
 
         Raises:
-            ApiError: one may still be there; it is to be tried again.
+            ApiError: one may still exist; retry later.
         """
         for ref in refs(request):
             known = self.objects.known(ref)
@@ -184,7 +184,7 @@ class Booking:
 
 
 def refused(error: ReserverError) -> NoBooking:
-    """Return why Reservations were not written, as a condition says it."""
+    """Return why Reservations were not written, for a condition."""
     message = shorten(str(error), _MOST_SAID)
     is_final = isinstance(error, InvalidInput)
     return NoBooking(ConditionReason.RESERVATIONS_REFUSED, message, is_final=is_final)

@@ -1,4 +1,4 @@
-"""ProvisioningRequests of autoscaling.x-k8s.io/v1: what one asks for, read, and its conditions.
+"""The codec of ProvisioningRequests of autoscaling.x-k8s.io/v1, and of their conditions.
 
 Upstream's types: provisioningrequest/autoscaling.x-k8s.io/v1/types.go in
 k8s.io/autoscaler/cluster-autoscaler/apis.
@@ -41,12 +41,12 @@ COLLECTION = f"/apis/{API_VERSION}/provisioningrequests"
 """The path of all ProvisioningRequests of a cluster."""
 
 MOST_BYTES = 16_384
-"""Bound on a spec: 32 podSets with the longest names take less."""
+"""Most bytes of a spec: 32 podSets with the longest names are shorter."""
 
 _VALID_FOR, _NO_RETRY = "validFor", "noRetry"
 _MOST_CONDITIONS = 32
 _MOST_SAID = 1_000
-"""How many characters of a message are written."""
+"""Most characters of a written message."""
 
 
 class _Template(WireStruct, frozen=True):
@@ -82,12 +82,12 @@ class RequestObject(CustomResource, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is of Reserver's class."""
+        """Whether the request has Reserver's class."""
         written = decode_or_none(_Class, self.spec)
         return written is not None and written.provisioning_class_name == PROVISIONING_CLASS
 
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions of its status; none if it has none, or they cannot be read."""
+        """Return the conditions of the status; empty without any, or if they are invalid."""
         status = decode_or_none(_Status, self.status) or _Status()
         return tuple((status.conditions or ())[:_MOST_CONDITIONS])
 
@@ -98,15 +98,15 @@ def path(name: PodName) -> str:
 
 
 def owner_reference(request: ProvisioningRequest) -> dict[str, object]:
-    """Return what has garbage collection delete the Reservations of a request with it."""
+    """Return the owner reference by which a request's Reservations are deleted with it."""
     owner = {"apiVersion": API_VERSION, "kind": KIND, "name": request.name.name}
     return {**owner, "uid": request.uid, "controller": True, "blockOwnerDeletion": False}
 
 
 def read_object(item: RequestObject) -> ProvisioningRequest:
-    """Return what a ProvisioningRequest of our class asks for, and what is said of it.
+    """Return a ProvisioningRequest of Reserver's class with its conditions.
 
-    One that cannot be carried out has the problem.
+    An invalid request has a `problem`.
     """
     request = ProvisioningRequest(
         name=item.name, uid=item.metadata.uid, said=_said(item.conditions())
@@ -122,10 +122,10 @@ def read_object(item: RequestObject) -> ProvisioningRequest:
 
 
 def of_request(error: InvalidInput, path: str = "") -> InvalidInput:
-    """Return an error as who wrote a request understands it: bounds are those of reservations.
+    """Return an error of a reservation's field in the terms of a request.
 
     Args:
-        path: where that is, if the error says it in words of reservations; else empty.
+        path: the field of the request; empty to keep the error's path.
     """
     remedy = error.remedy.replace("several reservations", "several requests")
     return InvalidInput(path or error.path, error.problem, remedy)
@@ -146,7 +146,7 @@ def _pod_sets(written: Sequence[_PodSet]) -> Iterator[PodSet]:
 
 
 def _parameters(written: Mapping[str, str]) -> tuple[float, bool]:
-    """Return how long a booking lasts, and whether the request waits for room."""
+    """Return the seconds for which a booking is valid, and whether the request waits for room."""
     for name in written.keys() - {_VALID_FOR, _NO_RETRY}:
         problem = f"{PROVISIONING_CLASS} has no such parameter"
         remedy = f"remove it; there are {_VALID_FOR} and {_NO_RETRY}"
@@ -183,9 +183,9 @@ def _said(conditions: Iterable[Condition]) -> dict[Kind, ConditionChange]:
 def show_conditions(
     said: Mapping[Kind, ConditionChange], before: Iterable[Condition], generation: int, now: float
 ) -> list[Condition]:
-    """Return the conditions as they are written at `now` (unix seconds).
+    """Return the conditions to write at `now` (unix seconds).
 
-    Those of other kinds stay as somebody else has written them.
+    Conditions of other kinds, from other clients, stay.
     """
     before = tuple(before)
     saying = Saying(before, generation, now)
@@ -197,6 +197,6 @@ def show_conditions(
 
 
 def status_patch(metadata: Metadata, conditions: list[Condition]) -> dict[str, object]:
-    """Return the merge patch that writes conditions, if nobody has written the object since."""
+    """Return the merge patch that writes conditions, with the read version as precondition."""
     version = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
     return {"metadata": version, "status": {"conditions": conditions}}

@@ -1,8 +1,8 @@
-"""The provisioner: takes each ProvisioningRequest step by step.
+"""The provisioner: carries out each ProvisioningRequest in steps.
 
-Whatever is to be done is done only once the conditions that it follows from are written, by a step
-that changes nothing else; who comes after a crash finds conditions that say as much as was done,
-and Reservations whose names follow from the request.
+An effect is executed only once the conditions that it follows from are written, by a step that
+changes nothing else. So after a crash the conditions show at least as much as was done, and the
+names of the Reservations follow from the request.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ from reserver.reservations.reservation import Ref
 log = structlog.get_logger(__name__)
 
 LOOK_AGAIN_S = 1.0
-"""How long a step waits for what no watch tells, in seconds."""
+"""Seconds to the next look at a dependency that no watch shows."""
 
 SHOWN_LATE_S = 5.0
-"""So long a Reservation may be missed that was held when another Reserver looked, in seconds: views
-that are further behind decide nothing (`readiness`)."""
+"""Seconds for which a missing Reservation of a provisioned request may only be late in the watch:
+views that lag more decide nothing (`readiness`)."""
 
 SAY_AGAIN_S = 10.0
-"""How long a new message of a request that waits is not written, in seconds."""
+"""Least seconds between writes of a waiting request's messages with the same reason."""
 
 _AT_ONCE = 4
-"""How many steps are made at once; bindings have the rest of the connections."""
+"""Concurrent steps; bindings have the rest of the connections."""
 
 
 class Provisioner(Listener):
     """Carries out ProvisioningRequests.
 
     Attributes:
-        queue: of the requests that may have a next step.
-        reflector: keeps them up to date.
-        writes: how many statuses were written.
-        subscribers: called with each request of which a condition has become true, and with that.
+        queue: the requests that may have a next step.
+        reflector: the watch of the requests.
+        writes: statuses written so far.
+        subscribers: called with a request and its condition for each that has become true.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Provisioner(Listener):
 
         Args:
             clock: unix seconds.
-            booking: holds what requests ask for.
-            is_up_to_date: waits for what watches are known to have missed, and returns whether
-                anything may be decided.
+            booking: holds room for requests.
+            is_up_to_date: waits until the watches have caught up; returns whether decisions are
+                allowed.
         """
         self._client = client
         self._clock = clock
@@ -101,18 +101,18 @@ class Provisioner(Listener):
         self._fault = ""
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation may have changed; returns at once."""
+        """Queue the request of a changed reservation; returns at once."""
         name = self.requests.of(ref)
         if name is not None:
             self.queue.add(name)
 
-    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any may help
-        """Note that there may be room on some node where there was none; returns at once."""
+    def on_node_changed(self, node: str) -> None:  # noqa: ARG002 - any node may have room
+        """Queue the waiting requests, as a node may have room; returns at once."""
         for name in self._tried_at:
             self.queue.add(name, LOOK_AGAIN_S)
 
     async def run(self) -> None:
-        """Carry out requests until cancelled; all has been listed once."""
+        """Carry out requests until cancelled; call after the first lists."""
         await self.queue.run(self._work, _AT_ONCE)
 
     async def _work(self, names: list[PodName]) -> None:
@@ -120,7 +120,7 @@ class Provisioner(Listener):
             await self.step(name)
 
     async def step(self, name: PodName) -> None:
-        """Make the next step of a request; what fails is tried later."""
+        """Make the next step of a request; a failed step is retried later."""
         with quarantined("provisioning", str(name), partial(self._on_fault, name)):
             try:
                 await self._tidy(name)
@@ -131,7 +131,7 @@ class Provisioner(Listener):
                 self._later(name, exc)
 
     async def _tidy(self, name: PodName) -> None:
-        """Release what is left of requests of this name that went."""
+        """Release the Reservations of deleted requests of this name."""
         gone = self.requests.gone(name)
         if not gone:
             return
@@ -144,12 +144,12 @@ class Provisioner(Listener):
 
     async def _go_on(self, known: KnownRequest) -> None:
         request, name = known.request, known.request.name
-        # As in Bind: a watch that broke may be about to show what has become of Reservations.
+        # As in Bind: a watch that broke may be about to show changes of Reservations.
         if not await self._is_up_to_date():
             self.queue.add(name, LOOK_AGAIN_S)
             return
         if self.requests.get(name) is not known:
-            return  # It was written meanwhile, and is looked at again.
+            return  # The request was written meanwhile, and is queued again.
         seen = self._look(request)
         step = advance(request, seen)
         if await self._has_written(known, step):
@@ -167,7 +167,7 @@ class Provisioner(Listener):
             self.queue.succeeded(name)
 
     def _look(self, request: ProvisioningRequest) -> BookingObservation:
-        """Return what is seen of a request's Reservations; one that was held may be shown late."""
+        """Return the observation of a request's Reservations; a missing one may be shown late."""
         seen = self._booking.look(request)
         is_held = request.holds(Kind.PROVISIONED) and not request.has_ended
         if is_held and BookingState.ABSENT in seen.holds:
@@ -180,7 +180,7 @@ class Provisioner(Listener):
         return seen
 
     async def _book(self, known: KnownRequest, seen: BookingObservation) -> None:
-        """Try to hold what a request asks for, and say why not."""
+        """Try to hold room for a request; write why not."""
         request, name = known.request, known.request.name
         refusal = self._unwritten.pop(name, None)
         if refusal is None:
@@ -200,9 +200,9 @@ class Provisioner(Listener):
             await self._has_written(known, step)
 
     async def _try(self, request: ProvisioningRequest) -> NoBooking | None:
-        """Begin to hold what a request asks for; return why not.
+        """Begin to hold room for a request; return why not, or None.
 
-        One at a time, and for a quarter of the time at most, however many wait.
+        One request at a time, with at most a quarter of the process's time, however many wait.
         """
         templates = await self._booking.templates(request)
         if isinstance(templates, NoBooking):
@@ -210,7 +210,7 @@ class Provisioner(Listener):
         async with self._trying:
             # As in Bind: a watch that broke may be about to show that room is taken.
             if not await self._is_up_to_date():
-                return None  # It is tried again in a moment.
+                return None  # It is retried in a moment.
             pacer = Pacer()
             begun = await self._booking.book(request, templates, pacer)
             await pacer.rest()
@@ -220,7 +220,7 @@ class Provisioner(Listener):
         return None
 
     def _ended(self, name: PodName, writing: Outcome) -> None:
-        """Note that the Reservations of a request were written, or why they were not."""
+        """Queue a request after the write of its Reservations, with the error if it failed."""
         if writing.cancelled():
             return
         error = writing.result()
@@ -229,14 +229,14 @@ class Provisioner(Listener):
         self.queue.add(name)
 
     def _is_news(self, request: ProvisioningRequest, said: Mapping[Kind, ConditionChange]) -> bool:
-        """Return whether a request that waits is to be told so: not each time in other words."""
+        """Return whether a waiting request's new conditions are to be written now."""
         before, now = request.said.get(Kind.PROVISIONED), said.get(Kind.PROVISIONED)
         if before is None or now is None or before.reason != now.reason or Kind.FAILED in said:
             return True
         return self._clock() >= self._said_at.get(request.name, 0.0) + SAY_AGAIN_S
 
     async def _has_written(self, known: KnownRequest, step: StepResult) -> bool:
-        """Write conditions if they are others than before; return whether they were."""
+        """Write conditions if they have changed; return whether they were written."""
         if step.said == known.request.said:
             return False
         metadata, name = known.metadata, known.request.name
@@ -254,8 +254,8 @@ class Provisioner(Listener):
         self.requests.put(decode(RequestObject, answer))
         for said in now_true:
             log.info("request", name=str(name), condition=said.kind, reason=said.reason)
-            for tell in self.subscribers:
-                tell(known, said)
+            for notify in self.subscribers:
+                notify(known, said)
         return True
 
     def _forget(self, name: PodName) -> None:
@@ -264,7 +264,7 @@ class Provisioner(Listener):
 
     def _later(self, name: PodName, error: ApiError) -> None:
         if error.is_absent and not self.requests.gone(name):
-            self.queue.discard(name)  # The watch will show that it is gone.
+            self.queue.discard(name)  # The watch will show the deletion.
             return
         fault = advice(error)
         self.queue.failed(name, error, None if error.is_conflict else fault)
@@ -273,7 +273,7 @@ class Provisioner(Listener):
             self._fault = fault
 
     def _on_fault(self, name: PodName, fault: Fault) -> None:
-        """Have a request that could not be judged tried again, later each time."""
+        """Retry a request whose step raised a fault, with back-off."""
         log.error("request cannot be judged", name=str(name), why=str(fault))
         self.queue.failed(name, what=str(fault))
 

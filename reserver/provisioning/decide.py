@@ -1,4 +1,4 @@
-"""The state machine of a ProvisioningRequest: its conditions, and what to do next."""
+"""The state machine of a ProvisioningRequest: its conditions and effects."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class BookingState(Enum):
 
     ABSENT = auto()
     UNSETTLED = auto()
-    """It is being written, placed or taken back."""
+    """The Reservation is being written, placed or deleted."""
     HELD = auto()
-    """Each slot of it is held, or a pod has claimed it."""
+    """Each slot is held, or claimed by a pod."""
     EXPIRED = auto()
     LOST = auto()
-    """The node of some slots has gone, and no other one has the room."""
+    """The node of some slots is gone, and no other node has room."""
 
 
 class NoBooking(NamedTuple):
-    """Why there is no booking.
+    """The reason for which there is no booking.
 
     Attributes:
-        reason: in one word.
-        message: what lacks.
-        is_final: to try again cannot help.
+        reason: the reason of the condition.
+        message: the message of the condition.
+        is_final: a retry cannot succeed.
     """
 
     reason: ConditionReason
@@ -40,11 +40,11 @@ class BookingObservation(NamedTuple):
     """The observation that a step is decided on.
 
     Attributes:
-        holds: its Reservations, in the order of their names.
-        until: when they expire, as a text; empty where that is not known.
-        claimed: how many of their slots are claimed.
-        why: why one is lost; empty if none is.
-        refusal: why they were not written a moment ago; None if that was not tried.
+        holds: the states of its Reservations, in the order of their names.
+        until: their expiry, as a text; empty if unknown.
+        claimed: the number of claimed slots.
+        why: why a Reservation is lost; empty if none is.
+        refusal: why they could not be written just now; None without a try.
     """
 
     holds: tuple[BookingState, ...]
@@ -59,8 +59,8 @@ class StepResult(NamedTuple):
 
     Attributes:
         said: all conditions, by kind.
-        books: its Reservations are to be written, all or none.
-        releases: those that are there are to be deleted.
+        books: write its Reservations, all or none.
+        releases: delete its existing Reservations.
     """
 
     said: Mapping[Kind, ConditionChange]
@@ -69,7 +69,7 @@ class StepResult(NamedTuple):
 
 
 def advance(request: ProvisioningRequest, seen: BookingObservation) -> StepResult:
-    """Return what follows from what is seen of a request."""
+    """Return the next step of a request, given an observation."""
     has_some = any(hold is not BookingState.ABSENT for hold in seen.holds)
     if request.has_ended:
         return StepResult(request.said, releases=has_some)
@@ -88,7 +88,7 @@ def advance(request: ProvisioningRequest, seen: BookingObservation) -> StepResul
 
 
 def _booking(request: ProvisioningRequest, seen: BookingObservation) -> StepResult:
-    """Return what follows of a request for which nothing has been held yet."""
+    """Return the next step of a request that is not provisioned yet."""
     accepted = ConditionChange(
         Kind.ACCEPTED, ConditionReason.ACCEPTED, "Reserver looks for room", holds=True
     )
@@ -114,7 +114,7 @@ def _booking(request: ProvisioningRequest, seen: BookingObservation) -> StepResu
 
 
 def _over(request: ProvisioningRequest, seen: BookingObservation) -> ConditionChange | None:
-    """Return why nothing is held for a request any more; None if it is, or all is claimed."""
+    """Return the condition that ends a provisioned request; None while held or claimed."""
     if BookingState.LOST in seen.holds:
         message = f"{seen.why}; delete the request, and write another one"
         return ConditionChange(

@@ -10,16 +10,16 @@ from typing import NamedTuple
 from reserver.cluster.pod import PodName
 
 DEFAULT_VALID_S = 600.0
-"""How long a booking lasts that does not say so, in seconds: as in the Cluster Autoscaler."""
+"""Default validity of a booking, in seconds: as in the Cluster Autoscaler."""
 
 MOST_VALID_S = 30 * 24 * 3600.0
-"""How long a booking lasts at most, in seconds."""
+"""Longest validity of a booking, in seconds."""
 
 MOST_POD_SETS = 32
-"""How many podSets a request may have (its CRD)."""
+"""Most podSets of a request (its CRD)."""
 
 _STEM = 200
-"""How much of a request's name is in those of its Reservations: 253 characters are allowed."""
+"""Characters of a request's name in its Reservations' names; Kubernetes allows 253."""
 
 
 class Kind(StrEnum):
@@ -33,11 +33,11 @@ class Kind(StrEnum):
 
 
 ENDS = (Kind.FAILED, Kind.BOOKING_EXPIRED, Kind.CAPACITY_REVOKED)
-"""Those after which nothing is held for a request any more."""
+"""The conditions that end a request: nothing is held for it afterwards."""
 
 
 class ConditionReason(StrEnum):
-    """Why a condition is what it is: one word for machines, upstream's where it has one."""
+    """The reason of a condition, as one word for machines; upstream's where it exists."""
 
     ACCEPTED = "Accepted"
     CAPACITY_IS_FOUND = "CapacityIsFound"
@@ -54,11 +54,11 @@ class ConditionReason(StrEnum):
 
 
 class PodSet(NamedTuple):
-    """Equal pods.
+    """A number of equal pods.
 
     Attributes:
         template: the name of their PodTemplate.
-        pods: how many there are.
+        pods: their number.
     """
 
     template: str
@@ -69,10 +69,10 @@ class ConditionChange(NamedTuple):
     """A condition.
 
     Attributes:
-        kind: which one.
-        reason: why, in one word.
-        message: why, and what to do about it.
-        holds: whether it is true.
+        kind: its type.
+        reason: its reason, in one word.
+        message: the reason in a sentence, and the remedy.
+        holds: whether its status is True.
     """
 
     kind: Kind
@@ -87,13 +87,13 @@ class ProvisioningRequest:
 
     Attributes:
         name: namespace and name.
-        uid: tells it from an earlier one of the same name.
-        pod_sets: what it asks for; empty if that cannot be read.
-        valid_s: how long its booking lasts, in seconds.
-        retries: it waits for room; else it fails when there is none.
+        uid: distinguishes it from an earlier request of the same name.
+        pod_sets: its podSets; empty if invalid.
+        valid_s: the validity of its booking, in seconds.
+        retries: whether it waits for room; else it fails without room.
         problem: why it cannot be carried out; empty if it can.
-        reason: of the problem.
-        said: the conditions that its status has of these.
+        reason: the reason of the problem.
+        said: the conditions of its status, by kind.
     """
 
     name: PodName
@@ -106,15 +106,15 @@ class ProvisioningRequest:
     said: Mapping[Kind, ConditionChange] = field(default_factory=dict)
 
     def holds(self, kind: Kind) -> bool:
-        """Return whether a condition is said to be true."""
+        """Return whether a condition is true."""
         return kind in self.said and self.said[kind].holds
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing is held for it any more, nor will be."""
+        """Whether an end condition is true: nothing is held, nor will be."""
         return any(map(self.holds, ENDS))
 
     def reservations(self) -> tuple[str, ...]:
-        """Return the names of its Reservations, the same whenever they are asked for."""
+        """Return the constant names of its Reservations."""
         stem = f"{self.name.name[:_STEM].rstrip('-.')}-{self.uid[:8]}"
         return tuple(f"{stem}-{number:02}" for number in range(len(self.pod_sets)))

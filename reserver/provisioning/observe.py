@@ -1,4 +1,4 @@
-"""The ProvisioningRequests of Reserver's class that are known."""
+"""Caches the ProvisioningRequests of Reserver's class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reserver.provisioning.model import ConditionReason, ProvisioningRequest
 from reserver.reservations.reservation import Ref
 
 MOST_REQUESTS = 1_000
-"""Requests of one namespace that have not ended; others fail, unless they have begun."""
+"""Most open requests of one namespace; others fail, unless they have begun."""
 
 
 @dataclass(slots=True)
@@ -20,8 +20,9 @@ class KnownRequest:
     """A ProvisioningRequest as it was last read.
 
     Attributes:
-        metadata: of the object; its resourceVersion is the precondition of a write.
-        request: what it asks for, and what is said of it.
+        metadata: the object's metadata; its resourceVersion is the precondition of a write.
+        request: its spec and conditions.
+        conditions: all conditions of its status, other clients' included.
     """
 
     metadata: ResourceMetadata
@@ -30,10 +31,10 @@ class KnownRequest:
 
 
 class KnownRequests:
-    """All requests, by name and by Reservation, and those that went and may leave Reservations."""
+    """All requests, by name and by Reservation, and deleted requests with Reservations left."""
 
     def __init__(self, touched: Callable[[PodName], None]) -> None:
-        """Begin with none; `touched` is called with each that is written or gone."""
+        """Begin without requests; `touched` is called with each that is written or deleted."""
         self._touched = touched
         self._known: dict[PodName, KnownRequest] = {}
         self._gone: dict[PodName, list[ProvisioningRequest]] = {}
@@ -41,30 +42,30 @@ class KnownRequests:
         self._open: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[KnownRequest]:
-        """Yield each of them."""
+        """Yield each request."""
         yield from self._known.values()
 
     def get(self, name: PodName) -> KnownRequest | None:
-        """Return a request; None if there is none."""
+        """Return a request; None without one."""
         return self._known.get(name)
 
     def names(self) -> tuple[PodName, ...]:
-        """Return namespace and name of those that are known."""
+        """Return namespace and name of all requests."""
         return tuple(self._known)
 
     def of(self, ref: Ref) -> PodName | None:
-        """Return whose Reservation is, or is to be, at a ref; None if nobody's."""
+        """Return the request of the Reservation at a ref, written or not; None without one."""
         return self._of.get(ref)
 
     def put(self, item: RequestObject) -> None:
-        """Take a ProvisioningRequest as it is now, if it is of Reserver's class."""
+        """Store a new version of a ProvisioningRequest of Reserver's class."""
         name, metadata = item.name, item.metadata
         before = self._known.get(name)
         if before is not None and before.metadata.uid != metadata.uid:
             self.drop(name)
             before = None
         if not item.is_ours or (before and metadata.revision < before.metadata.revision):
-            return  # It is somebody else's, or the answer to our own write was faster.
+            return  # Of another class, or older than the response to our write.
         request = read_object(item)
         has_begun = request.said or (before is not None and not before.request.problem)
         if not has_begun and self._is_full(name.namespace):
@@ -77,7 +78,7 @@ class KnownRequests:
         self._touched(name)
 
     def drop(self, name: PodName) -> None:
-        """Note that a request is gone; what it left is to be released."""
+        """Move a deleted request to those whose Reservations have to be released."""
         known = self._known.pop(name, None)
         if known is not None:
             self._forget(known)
@@ -85,11 +86,11 @@ class KnownRequests:
             self._touched(name)
 
     def gone(self, name: PodName) -> tuple[ProvisioningRequest, ...]:
-        """Return the requests of a name that went."""
+        """Return the deleted requests of a name."""
         return tuple(self._gone.get(name, ()))
 
     def released(self, name: PodName) -> None:
-        """Note that nothing is left of the requests of a name that went."""
+        """Forget the deleted requests of a name, as nothing is left of them."""
         self._gone.pop(name, None)
 
     def _is_full(self, namespace: str) -> bool:
@@ -111,5 +112,5 @@ class KnownRequests:
 
 
 def refs(request: ProvisioningRequest) -> tuple[Ref, ...]:
-    """Return where the Reservations of a request are, or are to be, written."""
+    """Return the refs of a request's Reservations, written or not."""
     return tuple(Ref.of_object(request.name.namespace, name) for name in request.reservations())

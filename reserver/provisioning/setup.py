@@ -1,4 +1,4 @@
-"""Assembles what carries out ProvisioningRequests, if it is enabled and their CRD is there."""
+"""Assembles the provisioner, if enabled and the CRD exists."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def assembled(
     writer: Writer[Any],
     is_up_to_date: Callable[[], Awaitable[bool]],
 ) -> Provisioner:
-    """Return what carries out ProvisioningRequests by Reservation objects."""
+    """Return the controller that carries out ProvisioningRequests by Reservation objects."""
     booking = Booking(client, clock, state, objects, writer)
     return Provisioner(client, clock, booking, is_up_to_date)
 
 
 def announce(recorder: Recorder, known: KnownRequest, said: ConditionChange) -> None:
-    """Report on a ProvisioningRequest a condition that has become true."""
+    """Write an event on a ProvisioningRequest for a condition that has become true."""
     is_good = said.kind in {Kind.ACCEPTED, Kind.PROVISIONED}
     write = recorder.note if is_good else recorder.warn
     write(known.metadata, said.kind, f"{said.reason}: {said.message}", _KIND)
 
 
 async def require_crd(client: ApiClient) -> None:
-    """Return once the API server has said that it knows ProvisioningRequests.
+    """Wait until the API server confirms that it serves ProvisioningRequests.
 
     Raises:
-        ConfigurationError: it does not.
+        ConfigurationError: the API server does not serve them.
     """
     backoff = Backoff(0.2, 5.0)
     while True:
@@ -64,7 +64,7 @@ async def require_crd(client: ApiClient) -> None:
                     "github.com/kubernetes/autoscaler), or leave out the flag"
                 )
                 raise ConfigurationError(f"--provisioning-requests: {problem}; {remedy}") from exc
-            if exc.is_definite:  # The watch will say what lacks.
+            if exc.is_definite:  # The watch will report the missing right.
                 return
             log.warning("cannot ask for ProvisioningRequests, retrying", why=str(exc))
         else:

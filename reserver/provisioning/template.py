@@ -1,4 +1,4 @@
-"""Turns the PodTemplate of a podSet into the Reservation that holds room for its pods."""
+"""Builds the Reservation of a podSet from its PodTemplate."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class _Amounts(WireStruct, frozen=True):
     limits: Amounts | None = None
 
     def asked(self) -> Resources:
-        """Return the requests, with the limits where there is none, as new pods get them.
+        """Return the requests, defaulted from the limits as in new pods.
 
-        In templates the API server leaves that to be done (SetDefaults_Pod in
+        The API server does not default templates (SetDefaults_Pod in
         pkg/apis/core/v1/defaults.go).
         """
         return Resources({**(self.limits or {}), **(self.requests or {})})
@@ -41,7 +41,7 @@ class _Container(WireStruct, frozen=True):
     restart_policy: str = ""
 
     def asking(self) -> ContainerSpec:
-        """Return the container with all that it requests."""
+        """Return the container with its defaulted requests."""
         restarts = self.restart_policy
         return ContainerSpec(self.name, self.resources.asked(), restart_policy=restarts)
 
@@ -53,7 +53,7 @@ class _Spec(WireStruct, frozen=True):
     overhead: Amounts | None = None
 
     def asking(self) -> Requesting:
-        """Return what the effective request follows from."""
+        """Return the parts of the effective request."""
         return Requesting(
             [each.asking() for each in self.containers],
             [each.asking() for each in self.init_containers or ()],
@@ -75,16 +75,16 @@ def document(
 ) -> dict[str, Any]:
     """Return the spec of the Reservation for a podSet, which begins at `now` (unix seconds).
 
-    It is retained: whether it was claimed or has expired is seen until the request is deleted.
+    It is retained, so that its claims and its expiry stay visible until the request is deleted.
 
     Args:
-        request: whose podSet it is.
-        pod_set: how many pods come.
-        template: the PodTemplate, as the API server has it.
+        request: the request of the podSet.
+        pod_set: the podSet.
+        template: the JSON of the PodTemplate.
         now: unix seconds.
 
     Raises:
-        InvalidInput: the template cannot be read, or demands what no placement can say.
+        InvalidInput: the template is invalid, or has constraints that no placement supports.
     """
     pod = bytes(decode(_Object, template).template)
     check_bytes(len(pod), TENANT.spec_bytes)
@@ -104,17 +104,17 @@ def document(
 def documents(
     request: ProvisioningRequest, templates: Sequence[bytes], now: float, limits: SpecLimits
 ) -> list[dict[str, Any]]:
-    """Return the specs of the Reservations for a request, the smallest slots first.
+    """Return the specs of a request's Reservations, smallest slots first.
 
-    A pod claims the oldest that covers it, so the small ones leave the large ones alone.
+    A pod claims the oldest reservation that covers it, so small pods do not take large slots.
 
     Args:
-        templates: the PodTemplate of each podSet, as the API server has it.
-        now: unix seconds; from then on room is held.
-        limits: on each spec.
+        templates: the JSON of each podSet's PodTemplate.
+        now: the start of the holds, unix seconds.
+        limits: the limits on each spec.
 
     Raises:
-        InvalidInput: room cannot be held for one of them, or for all of them together.
+        InvalidInput: room cannot be held for one podSet, or for all of them together.
     """
     found = []
     somewhere = Ref.of_object(request.name.namespace, request.name.name)
