@@ -1,1 +1,1 @@
-"""The scheduler extender: kube-scheduler's calls, bindings, and the loops that follow from them."""
+"""The scheduler extender: kube-scheduler's calls, bindings, and their background loops."""

@@ -1,4 +1,4 @@
-"""Bindings under way: each is decided, then assumed, then written by the API server."""
+"""Pending bindings: each is decided, then assumed, then written by the API server."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from reserver.scheduling.state import Readiness, State, up_to_date
 log = structlog.get_logger(__name__)
 
 BIND_PATIENCE_S = 25.0
-"""How long a Bind call waits for the API server, in seconds: less than the extender's httpTimeout.
-The binding itself goes on; kube-scheduler's next Bind call for the pod joins it."""
+"""Longest wait of a Bind call for the API server, in seconds: less than the extender's httpTimeout.
+The binding itself continues; kube-scheduler's next Bind call for the pod joins it."""
 
 RESERVED_S = 60.0
-"""How long `reserve` takes a node for a pod that is not bound, in seconds."""
+"""Seconds for which `reserve` takes a node for an unbound pod."""
 
 MOST_TRIES = 4
-"""How often a pod is judged for one binding, if it changes each time before it is bound."""
+"""Most decisions for one binding of a pod that changes each time before the write."""
 
 
 class Bindings:
-    """The bindings under way, and those that were promised."""
+    """The pending bindings, and the nodes taken by `reserve`."""
 
     def __init__(
         self,
@@ -44,24 +44,24 @@ class Bindings:
         readiness: Readiness,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        """Decide on a state, and have pods bound; `Extender` says what these are."""
+        """Begin without bindings; for the arguments see `Extender`."""
         self._state = state
         self._pods = pods
         self._clock = clock
         self._readiness = readiness
         self._tasks = tasks
-        self._log = log.bind()  # To look up what is configured takes as long as judging a pod.
+        self._log = log.bind()  # Reading the logging configuration takes as long as a decision.
         self._under_way: dict[str, PendingBinding] = {}
 
     def __len__(self) -> int:
-        """Return how many are under way."""
+        """Return the number of pending bindings."""
         return len(self._under_way)
 
     async def bind(self, args: ExtenderBindingArgs) -> BindVerdict:
-        """Bind a pod; return why not, or what it claims once it is bound.
+        """Bind a pod; return a refusal, or the claims once it is bound.
 
         Raises:
-            NotReady: the state is not good enough to decide on.
+            NotReady: the state is not up to date.
         """
         decided = await self._decide(args)
         if isinstance(decided, BindVerdict):
@@ -76,7 +76,7 @@ class Bindings:
         """Take a node for a pod until it is bound or `unreserve` is called, a minute at most.
 
         Raises:
-            NotReady: the state is not good enough to decide on.
+            NotReady: the state is not up to date.
         """
         decided = await self._decide(args)
         if isinstance(decided, BindVerdict):
@@ -87,7 +87,7 @@ class Bindings:
         return decided.verdict
 
     def unreserve(self, pod_uid: str) -> None:
-        """Take back what `reserve` took; a binding under way goes on."""
+        """Take back the node of `reserve`; a binding whose write has begun continues."""
         taken = self._under_way.get(pod_uid)
         if taken is not None and taken.task is None:
             self._drop(taken)
@@ -99,9 +99,9 @@ class Bindings:
         del self._under_way[taken.pod.uid]
 
     async def drain(self) -> None:
-        """Wait for the bindings under way, unless the API server stays down.
+        """Wait for the pending bindings, unless the API server stays down.
 
-        A binding that is given up has its claim on it, in case it was carried out after all.
+        A cancelled binding request carries its claim, in case it was executed after all.
         """
         for pod_uid in tuple(self._under_way):
             self.unreserve(pod_uid)
@@ -111,12 +111,12 @@ class Bindings:
                 task.cancel()
 
     async def find_pod(self, name: PodName, uid: str) -> Pod:
-        """Return a pod that kube-scheduler knows; it may not have come through our watch yet.
+        """Return a pod that kube-scheduler names; Reserver's watch may not have shown it yet.
 
         Raises:
-            ApiError: it cannot be read.
-            InvalidInput: it is not written as a pod is.
-            Gone: there is none any more; another pod may have its name.
+            ApiError: the pod cannot be read.
+            InvalidInput: the pod is malformed.
+            Gone: the pod is deleted; another pod may have its name.
         """
         if known := self._known(name, uid):
             return known
@@ -130,12 +130,12 @@ class Bindings:
         return pod
 
     def _known(self, name: PodName, uid: str) -> Pod | None:
-        """Return a pod that the watch has shown; None if another one has its name."""
+        """Return a pod that the watch has shown; None without one of that UID."""
         known = self._state.pods.get(name)
         return known if known is not None and known.uid == uid else None
 
     async def _decide(self, args: ExtenderBindingArgs) -> PendingBinding | BindVerdict:
-        """Take the node for the pod, unless it is taken already; or return what to answer."""
+        """Assume the pod on the node, or join its pending binding; else return the answer."""
         self._state.inflight_binds.asked(args.node)
         try:
             decided = await self._take(args)
@@ -155,10 +155,10 @@ class Bindings:
                 pod = await self.find_pod(name, args.pod_uid)
             except (ApiError, InvalidInput, Gone) as exc:
                 return BindVerdict(refusal=f"pod cannot be read: {exc}")
-            # That may have taken long, or this process may have stood still.
+            # The read may have taken long, or this process may have been paused.
             await up_to_date(self._readiness, self._state.ledger, self._clock)
             pod = self._known(name, args.pod_uid) or pod
-        # From here to the assumption there is no await: no other decision comes between.
+        # No await from here to the assumption: no other decision comes between.
         if pod.node:
             is_there = pod.node == args.node
             return BindVerdict(refusal=None if is_there else f"already bound to {pod.node}")
@@ -176,12 +176,12 @@ class Bindings:
         return taken
 
     def _joined(self, assumption: AssumedPod, pod: Pod, node: str) -> PendingBinding | BindVerdict:
-        """Return what is under way for a pod, or what to answer."""
+        """Return the pending binding of an assumed pod, or the answer."""
         if assumption.node != node:
             return BindVerdict(refusal=f"being bound to {assumption.node}")
         taken = self._under_way.get(pod.uid)
         if taken is None:
-            return BindVerdict()  # It is written, and the watch has not shown it yet.
+            return BindVerdict()  # The binding is written; the watch has not shown it yet.
         if taken.task is None and pod.revision > taken.pod.revision:
             self._judge_again(taken, pod)
             if taken.verdict.refusal is not None:
@@ -193,34 +193,34 @@ class Bindings:
         name, uid, node = taken.pod.name, taken.pod.uid, taken.node
         why: list[object] = []
         try:
-            with quarantined("bind", name) as told:
+            with quarantined("bind", name) as faults:
                 try:
                     await self._bind(taken)
                 except (ApiError, InvalidInput, NotReady) as exc:
                     why.append(exc.reason if isinstance(exc, ApiError) else exc)
                     log.warning("binding failed", pod=str(name), node=node, why=str(exc))
-            if why := [*why, *told]:
+            if why := [*why, *faults]:
                 taken.verdict = BindVerdict(refusal=f"binding failed: {why[0]}")
             if taken.verdict.refusal is not None:
                 self._state.forget(uid)
                 self._state.inflight_binds.failed(node, self._clock())
                 return taken.verdict
             self._state.confirm(uid)
-            # A line takes as long as judging the pod.
+            # A log line takes as long as a decision.
             claims = len(taken.verdict.claims)
-            tell = self._log.info if claims else self._log.debug
-            tell("bound", pod=str(name), node=node, claims=claims)
+            write = self._log.info if claims else self._log.debug
+            write("bound", pod=str(name), node=node, claims=claims)
             return taken.verdict
         finally:
             del self._under_way[uid]
 
     async def _bind(self, taken: PendingBinding) -> None:
-        """Have a pod bound as it was judged; if it has changed since, judge it again.
+        """Bind a pod in the version that was judged; judge it again if it has changed.
 
         Raises:
-            ApiError: it is not bound, and will not be.
-            InvalidInput: it has changed, and cannot be read.
-            NotReady: etcd does not answer, and may come back as another one.
+            ApiError: the pod is not bound, and will not be.
+            InvalidInput: the changed pod is malformed.
+            NotReady: etcd does not answer, and may come back with other data.
         """
         for tries in count(1):
             if not await self._readiness.agrees():
@@ -242,7 +242,7 @@ class Bindings:
             return
 
     async def _changed(self, taken: PendingBinding) -> Pod | None:
-        """Return a pod as it is now; None unless it has changed and waits for a node."""
+        """Return the present version of a pod; None unless it has changed and is unbound."""
         pod = await self._pods.read_pod(taken.pod.name)
         try:
             await up_to_date(self._readiness, self._state.ledger, self._clock)
@@ -255,9 +255,9 @@ class Bindings:
         return pod if is_same and pod.revision != taken.pod.revision else None
 
     def _judge_again(self, taken: PendingBinding, pod: Pod) -> None:
-        """Decide for a pod as it is now what was decided for it as it was; nothing comes between.
+        """Repeat a decision for a changed pod, without an await in between.
 
-        If the answer is another one now, the node is not taken any more.
+        If it is refused now, the pod is not assumed any more.
         """
         self._state.forget(pod.uid)
         taken.pod, taken.verdict = pod, judge_bind(pod, taken.node, self._state, self._clock())
@@ -269,7 +269,7 @@ class Bindings:
     async def _is_wanted(self, taken: PendingBinding) -> bool:
         """Return whether a request without an answer may be sent again.
 
-        What the API server is when it comes back may be another cluster than was decided on.
+        A restored API server may show another cluster than the one of the decision.
         """
         with suppress(NotReady):
             await self._readiness.caught_up()

@@ -1,4 +1,4 @@
-"""The cleaner: removes entries that are over. They hold nothing even before it does."""
+"""The cleaner: removes ended entries, which hold nothing even before that."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from reserver.stores.writer import StoreEdits
 log = structlog.get_logger(__name__)
 
 REFUSED = Backoff(5.0, 300.0)
-"""How long the cleaner waits after the API server has refused an edit."""
+"""The back-off after the API server has refused an edit."""
 
 _UNSURE_S = 5.0
-"""How long it waits at most after another failure, in seconds."""
+"""Longest wait after any other failure, in seconds."""
 
 _AT_ONCE = 4
-"""How many ConfigMaps and Reservations are written at once."""
+"""Most ConfigMaps and Reservations that are written concurrently."""
 
 _MOST_EDITS = 500
 _MOST_CHARACTERS = 2**18
-"""How many edits are made in one request at most, and how much they may replace and write."""
+"""Most edits in one request, and most characters that they replace and write."""
 
 
 class Cleaned(Protocol):
-    """What the cleaner cleans."""
+    """A store that the cleaner edits."""
 
     def due_edit(self, ref: Ref, now: float) -> Tidying | None:
-        """Return the edit that a ref needs, `item` empty, at `now` (unix seconds)."""
+        """Return the due edit of a ref without `item` at `now` (unix seconds), or None."""
 
 
 class Cleaner(Listener):
-    """Removes entries that have expired or were claimed, if they have not changed since.
+    """Removes entries that have expired or were claimed, unless they have changed since.
 
-    Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and a
-    Reserver that starts after that would believe that nobody has claimed the entry.
+    Claimed entries are removed at once: the pod with the claim may be deleted at any moment, and
+    after a restart the entry would then look unclaimed.
 
     Attributes:
-        queue: of the keys that may have to be edited.
-        edits: how many edits were made.
-        lost: how many were not, because somebody else changed the key first.
+        queue: the keys that may have to be edited.
+        edits: edits made so far.
+        lost: edits that failed because another client changed the key first.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Cleaner(Listener):
         on_fault: Callable[[Ref, Fault], None] = lambda *_: None,
         queue: WorkQueue[Ref] | None = None,
     ) -> None:
-        """Edit what is due.
+        """Begin with an empty queue.
 
         Args:
             clock: unix seconds.
             done: called with each edit made.
-            refused: called with each key that the API server did not let us write, and why.
-            on_fault: called with each key that could not be judged.
-            queue: of the keys that may have to be edited.
+            refused: called with each key whose write the API server refused, and the error.
+            on_fault: called with each key whose check raised a fault.
+            queue: the keys that may have to be edited.
         """
         self._on_fault = on_fault
         self._refused = refused
@@ -84,23 +84,23 @@ class Cleaner(Listener):
         self.lost = 0
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a key or one of its items may be over now; returns at once."""
+        """Queue a key of which an entry may have ended; returns at once."""
         self.queue.add(ref.whole)
 
     def on_backing_changed(self, ref: Ref) -> None:
-        """Ignore it: that ends no reservation."""
+        """Do nothing: a change of backing ends no reservation."""
 
     async def run(self, store: Cleaned, may_write: Callable[[], Awaitable[bool]]) -> None:
-        """Clean until cancelled, whenever it may be written what is known.
+        """Clean until cancelled, whenever `may_write` allows writes.
 
-        If somebody else was faster, the watch will show it, and the key is looked at again.
+        If another client changes a key first, the watch shows that, and the key is queued again.
         """
         await self.queue.run(partial(self._clean, store, may_write), _AT_ONCE)
 
     async def _clean(
         self, store: Cleaned, may_write: Callable[[], Awaitable[bool]], refs: list[Ref]
     ) -> None:
-        """Make the edits that are due in one ConfigMap, or of one Reservation."""
+        """Make the due edits of one ConfigMap, or of one Reservation."""
         due = await self._due(store, refs)
         while due:
             if not await may_write():
@@ -134,7 +134,7 @@ class Cleaner(Listener):
         return due
 
     async def _try(self, batch: list[Tidying]) -> ApiError | None:
-        """Make edits; return why they could not be made."""
+        """Make edits; return the error of a failure."""
 
         def on_fault(fault: Fault) -> None:
             for edit in batch:
@@ -148,7 +148,7 @@ class Cleaner(Listener):
         return None
 
     async def _make(self, batch: list[Tidying]) -> None:
-        """Make edits in one request if possible, else each half of them.
+        """Make edits in one request if possible, else in halves.
 
         Raises:
             ApiError: the API server refused, or did not answer.
@@ -171,14 +171,14 @@ class Cleaner(Listener):
                 self._done(edit)
             self.edits += done
             self.lost += not done
-            # What is only completed stays: no line for each of thousands that are new.
+            # An edit that removes nothing is routine: no log line for each of thousands.
             is_routine = done and isinstance(edit, Edit) and not edit.endings
-            tell = log.debug if is_routine else log.info
-            tell("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
+            write = log.debug if is_routine else log.info
+            write("entry cleaned", key=str(edit.ref), reason=edit.reason, done=done)
 
 
 def _fitting(due: list[Tidying]) -> int:
-    """Return how many edits, from the first on, one request makes."""
+    """Return the number of edits, from the first on, for one request."""
     sizes = (len(each.seen) + len(each.value or "") for each in due if isinstance(each, Edit))
     fitting = takewhile(_MOST_CHARACTERS.__ge__, accumulate(islice(sizes, _MOST_EDITS)))
     return max(1, sum(1 for _ in fitting))

@@ -1,4 +1,4 @@
-"""The watches of all that placing a pod depends on; they feed the state that decisions use."""
+"""The watches of all objects that a pod's placement depends on; they update the state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PODS = "/api/v1/pods"
 
 
 def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
-    """Yield the watches of what placing a pod depends on."""
+    """Yield the watches of all objects that a pod's placement depends on."""
     snapshot, storage = state.snapshot, state.snapshot.storage
     yield Reflector(client, "/api/v1/nodes", node_view(state))
     yield Reflector(client, PODS, pod_view(state))
@@ -48,7 +48,7 @@ def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
 
 
 def pod_view(state: State) -> ObjectView[PodObject]:
-    """Return a view that keeps the state's pods up to date, and notifies of each change."""
+    """Return a view that updates the state's pods, and notifies the listener of each change."""
 
     def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
         marks = (pod.metadata.annotations or {}).get(MARKS_ANNOTATION)
@@ -71,9 +71,9 @@ def pod_view(state: State) -> ObjectView[PodObject]:
 
     def broken(key: Key, item: PodObject | msgspec.Raw) -> None:
         pod: BoundPod | PodObject = BoundPod()
-        with suppress(InvalidInput):  # No API server has a pod of which not even that can be read.
+        with suppress(InvalidInput):  # The API server's pods all decode as BoundPod.
             pod = decode(BoundPod, item) if isinstance(item, msgspec.Raw) else item
-        # What has finished takes nothing from its node, however much it requests.
+        # A finished pod uses nothing of its node, whatever it requests.
         state.unreadable.note(key, "" if pod.status.phase in FINISHED else pod.spec.node_name)
 
     return ObjectView(
@@ -89,7 +89,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
 
 
 def node_view(state: State) -> ObjectView[NodeObject]:
-    """Return a view that keeps the state's nodes up to date."""
+    """Return a view that updates the state's nodes."""
 
     def seen(node: NodeObject, _: bool) -> None:  # noqa: FBT001 - as the view calls it
         value = node.value()
@@ -117,7 +117,7 @@ def _has_namespace(key: Key) -> bool:
 
 
 def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
-    """Return a view that keeps labels and move windows of namespaces up to date."""
+    """Return a view that updates labels and move windows of namespaces."""
     namespaces, move_windows = snapshot.namespaces, snapshot.move_windows
 
     def gone(key: Key) -> None:
@@ -137,7 +137,7 @@ def namespace_view(snapshot: Snapshot) -> ObjectView[NamespaceObject]:
 
 
 def claim_view(storage: Storage) -> ObjectView[ClaimObject]:
-    """Return a view that keeps PersistentVolumeClaims up to date."""
+    """Return a view that updates PersistentVolumeClaims."""
     return ObjectView(
         ClaimObject,
         seen=lambda item, _: storage.claims.update({(one := item.value()).name: one}),
@@ -147,24 +147,24 @@ def claim_view(storage: Storage) -> ObjectView[ClaimObject]:
 
 
 def volume_view(storage: Storage) -> ObjectView[VolumeObject]:
-    """Return a view that keeps PersistentVolumes up to date."""
+    """Return a view that updates PersistentVolumes."""
     return _by_name(VolumeObject, storage.volumes, VolumeObject.value)
 
 
 def class_view(storage: Storage) -> ObjectView[StorageClassObject]:
-    """Return a view that keeps StorageClasses up to date."""
+    """Return a view that updates StorageClasses."""
     return _by_name(StorageClassObject, storage.classes, StorageClassObject.value)
 
 
 def attachable_view(storage: Storage) -> ObjectView[CsiNodeObject]:
-    """Return a view that keeps up to date how many volumes nodes can attach."""
+    """Return a view that updates the volume limits of nodes."""
     return _by_name(CsiNodeObject, storage.attachable, CsiNodeObject.limits)
 
 
 def _by_name(
     kind: type[T], known: MutableMapping[str, V], value: Callable[[T], V]
 ) -> ObjectView[T]:
-    """Return a view that keeps values of objects without a namespace, by their names."""
+    """Return a view that updates values of cluster-scoped objects by name."""
     return ObjectView(
         kind,
         seen=lambda item, _: known.update({item.metadata.name: value(item)}),

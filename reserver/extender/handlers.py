@@ -1,4 +1,4 @@
-"""The extender: decides on the state, and has the API server carry out bindings."""
+"""The extender: decides calls on the state, and writes bindings."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _MOST_LOGGED = 5
 
 
 class Requeuing(Protocol):
-    """What sends pods back to kube-scheduler (`requeue.Requeue`)."""
+    """Sends pods back to kube-scheduler (`requeue.Requeue`)."""
 
     def send_sparingly(self, effect: Effect) -> None:
-        """Have kube-scheduler ask about a pod again, with as many attempts as it takes."""
+        """Have kube-scheduler retry a pod, later after frequent attempts."""
 
     def judged(self, pod_uid: str) -> None:
-        """Note that kube-scheduler has asked about a pod."""
+        """Record a Filter call for a pod."""
 
 
 class Extender:
     """Decides Filter, Preempt and Bind on the state."""
 
-    def __init__(  # noqa: PLR0913 - what it decides on, and whom it has do what
+    def __init__(  # noqa: PLR0913 - the extender's dependencies
         self,
         state: State,
         pods: Pods,
@@ -55,14 +55,14 @@ class Extender:
         *,
         on_event: Callable[[PodEvent], None],
     ) -> None:
-        """Decide on a state.
+        """Begin to decide on a state.
 
         Args:
             pods: carries out bindings.
             clock: unix seconds.
-            readiness: how well the state shows the cluster.
-            tasks: owns the bindings under way.
-            on_event: is called with each Event on a pod; returns at once.
+            readiness: whether the state is up to date.
+            tasks: owns the tasks of pending bindings.
+            on_event: called with each Event on a pod; returns at once.
         """
         self._state = state
         self._requeue = requeue
@@ -73,23 +73,23 @@ class Extender:
 
     @property
     def is_due(self) -> bool:
-        """Whether reservations are to start or end before the next decision."""
+        """Whether reservations start or end before the next decision."""
         return self._state.ledger.is_due(self._clock())
 
     async def advanced(self) -> None:
-        """Start and end the reservations that are due, giving way to other calls.
+        """Start and end the due reservations in steps, with other calls in between.
 
-        The next decision would do it anyway; after this it has little left to do.
+        The next decision does this too; after this call it has little left to do.
         """
         await Pacer().run(self._state.ledger.advancing(self._clock()))
 
     def read(self, sent: PodObject) -> Pod:
-        """Return a pod that kube-scheduler sends: the one that the watch has shown, if it is that.
+        """Return a pod that kube-scheduler sends, from the watch if that has the same version.
 
-        Objects of one resourceVersion are the same, and to look it up is a tenth of reading it.
+        Objects with one resourceVersion are equal, and a look-up takes a tenth of a decoding.
 
         Raises:
-            InvalidInput: a part of it is malformed.
+            InvalidInput: the pod is malformed.
         """
         metadata, revision = sent.metadata, sent.metadata.revision
         known = self._state.pods.get(PodName(metadata.namespace, metadata.name))
@@ -97,10 +97,10 @@ class Extender:
         return known if known and is_known and known.revision == revision > 0 else sent.value()
 
     def filter(self, pod: Pod, names: list[str]) -> FilterVerdict:
-        """Return which nodes a pod may have.
+        """Return the nodes that a pod may use.
 
         Raises:
-            NotReady: the state is not good enough to decide on.
+            NotReady: the state is not up to date.
         """
         require_ready(self._readiness)
         now = self._clock()
@@ -130,15 +130,15 @@ class Extender:
         return verdict
 
     async def preempt(self, pod: Pod, victims: Victims) -> PreemptVerdict:
-        """Return on which nodes pods may be evicted for a pod.
+        """Return the nodes on which pods may be evicted for a pod.
 
         Raises:
-            NotReady: the state is not good enough to decide on, or the pod cannot be read.
+            NotReady: the state is not up to date, or the pod cannot be read.
         """
         await self._readiness.caught_up()  # As in Bind: an evicted pod does not come back.
         require_ready(self._readiness)
         try:
-            # This may be the only call for it: it has to be known, to be remembered.
+            # This may be the only call for the pod: it has to be cached to be remembered.
             await self.bindings.find_pod(pod.name, pod.uid)
         except Gone:
             return PreemptVerdict((), {})
@@ -160,15 +160,15 @@ class Extender:
         return verdict
 
     def carry_out(self, verdict: FilterVerdict) -> None:
-        """Begin what a Filter verdict wants done; its answer has to be on the way."""
+        """Queue the effects of a Filter verdict, once its response is on the way."""
         for effect in verdict.effects:
             self._requeue.send_sparingly(effect)
 
     def explain(self, name: PodName) -> Explanation | None:
-        """Return what the holds mean for a pod, None when there is no such pod.
+        """Return the effect of the holds on a pod; None without such a pod.
 
         Raises:
-            NotReady: the state is not good enough to say.
+            NotReady: the state is not up to date.
         """
         require_ready(self._readiness)
         pod = self._state.pods.get(name)

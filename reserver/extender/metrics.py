@@ -1,4 +1,4 @@
-"""Prometheus metrics, counted as calls come or read from the state on each scrape; their text."""
+"""Prometheus metrics, counted at calls or read from the state at each scrape, and their text."""
 
 from __future__ import annotations
 
@@ -27,43 +27,47 @@ from reserver.base.quarantine import counts as faults
 from reserver.scheduling.state import State
 
 Survey = Callable[[], Awaitable[None]]
-"""Counts what takes long to count, and gives way to calls meanwhile."""
+"""Computes values that take long to count, in steps with other work in between."""
 
 _SHARE = 0.1
-"""The share of the time that it may take: anybody may ask, as often as they like."""
+"""The share of the process's time for expositions: any client may scrape at any rate."""
 
 
 Samples = Iterable[tuple[tuple[str, ...], float]]
-"""Values by the values of labels."""
+"""Values by label values."""
 
 
-def counter(name: str, told: str, samples: Samples | float, labels: tuple[str, ...] = ()) -> Metric:
-    """Return a family of counters with its samples, or its value where it has no labels."""
-    return _family(CounterMetricFamily, name, told, samples, labels)
+def counter(
+    name: str, help_text: str, samples: Samples | float, labels: tuple[str, ...] = ()
+) -> Metric:
+    """Return a family of counters with its samples, or its value if it has no labels."""
+    return _family(CounterMetricFamily, name, help_text, samples, labels)
 
 
-def gauge(name: str, told: str, samples: Samples | float, labels: tuple[str, ...] = ()) -> Metric:
+def gauge(
+    name: str, help_text: str, samples: Samples | float, labels: tuple[str, ...] = ()
+) -> Metric:
     """Return a family of gauges; the arguments are those of `counter`."""
-    return _family(GaugeMetricFamily, name, told, samples, labels)
+    return _family(GaugeMetricFamily, name, help_text, samples, labels)
 
 
 def _family(
     kind: type[CounterMetricFamily | GaugeMetricFamily],
     name: str,
-    told: str,
+    help_text: str,
     samples: Samples | float,
     labels: tuple[str, ...],
 ) -> Metric:
     if isinstance(samples, int | float):
-        return kind(name, told, value=samples)
-    family = kind(name, told, labels=labels)
+        return kind(name, help_text, value=samples)
+    family = kind(name, help_text, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
     return family
 
 
 def refusals(registry: CollectorRegistry) -> Callable[[str], None]:
-    """Return what counts HTTP calls that a door refuses, by reason."""
+    """Return a function that counts refused HTTP calls by reason."""
     refused = Counter(
         "reserver_http_refused",
         "HTTP connections and calls that were refused unread, by reason.",
@@ -74,11 +78,11 @@ def refusals(registry: CollectorRegistry) -> Callable[[str], None]:
 
 
 async def no_survey() -> None:
-    """Count nothing: what is exposed is at hand."""
+    """Compute nothing: all exposed values are at hand."""
 
 
 class Exposition:
-    """The text of the metrics; repeated for ten times as long as it took to make."""
+    """The text of the metrics, cached for ten times as long as it took to make."""
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class Exposition:
         """Expose a registry.
 
         Args:
-            survey: is awaited before they are read.
+            survey: awaited before the metrics are read.
             clock: returns seconds.
         """
         self._registry = registry
@@ -99,10 +103,10 @@ class Exposition:
         self._until = float("-inf")
 
     async def text(self) -> bytes:
-        """Return the metrics as they are, or were a moment ago.
+        """Return the current text, or the cached one.
 
-        All callers share one text, and a caller that leaves does not stop its making: else who
-        comes and goes would have it begun again and again.
+        All callers share one text, and a cancelled caller does not stop its making: else clients
+        that disconnect would start it again and again.
         """
         if self._made is None or (self._made.done() and self._clock() >= self._until):
             self._made = asyncio.create_task(self._make())
@@ -182,11 +186,11 @@ class MeasuredState(Protocol):
 
     @property
     def state(self) -> State:
-        """What decisions are made on."""
+        """The state of decisions."""
 
     @property
     def expiring(self) -> int:
-        """How many holds expire soon although nobody has claimed them."""
+        """The number of unclaimed holds that expire soon."""
 
     @property
     def is_ready(self) -> bool:
@@ -205,30 +209,31 @@ class Metrics:
     def __init__(
         self, measured: MeasuredState, families: Families, survey: Survey = no_survey
     ) -> None:
-        """Count calls, and read all else when scraped.
+        """Begin to count calls; other values are read at each scrape.
 
         Args:
             measured: the state.
-            families: returns what the parts of the process are measured by.
-            survey: counts what `families` returns, where that takes long.
+            families: returns the metrics of the parts of the process.
+            survey: computes values of `families` that take long.
         """
-        disable_created_metrics()  # A time series more for each, which nobody reads.
+        disable_created_metrics()  # They would add unused time series.
         registry = CollectorRegistry()
         self.exposition = Exposition(registry, survey)
         self.count_refused = refusals(registry)
         self.calls, self._rpcs, self._moves = (
-            Counter(name, told, labels, registry=registry) for name, told, labels in _COUNTED
+            Counter(name, help_text, labels, registry=registry)
+            for name, help_text, labels in _COUNTED
         )
         self.seconds, self._rpc_seconds, self._landing, self._webhooks, *self._blocked = (
-            Histogram(name, told, labels, buckets=buckets, registry=registry)
-            for name, told, labels, buckets in _TIMED
+            Histogram(name, help_text, labels, buckets=buckets, registry=registry)
+            for name, help_text, labels, buckets in _TIMED
         )
         self._begin_at_zero()
         _describe_process(registry)
         registry.register(_StateCollector(measured, families))
 
     def _begin_at_zero(self) -> None:
-        """Expose what has not happened yet where its first time has to show."""
+        """Expose counters at 0 whose first increment has to show."""
         for verb, done in (("filter", "passed"), ("preempt", "passed"), ("bind", "bound")):
             for outcome in (done, "refused", "error"):
                 self.calls.labels(verb, outcome)
@@ -236,16 +241,16 @@ class Metrics:
             self._webhooks.labels(webhook, "error")
 
     def blocked(self, by: str, seconds: float) -> None:
-        """Count for how long a function blocked the event loop, in seconds."""
+        """Count the seconds for which a function blocked the event loop."""
         for family in self._blocked:
             family.labels(by).observe(seconds)
 
     def count_move(self, phase: str, reason: str) -> None:
-        """Count a PodMove that has come to another phase."""
+        """Count a PodMove's new phase."""
         self._moves.labels(phase, reason).inc()
 
     def count_landing(self, mode: str, seconds: float) -> None:
-        """Count the time from an eviction until the replacement of the pod is bound."""
+        """Count the seconds from an eviction to the binding of the replacement."""
         self._landing.labels(mode).observe(seconds)
 
     def count_webhook(self, webhook: str, outcome: str, seconds: float) -> None:
@@ -260,11 +265,11 @@ class Metrics:
 
 
 def _describe_process(registry: CollectorRegistry) -> None:
-    """Expose what is running, and what it takes of its machine, under everybody's names."""
+    """Expose the version, and the process's resource use under Prometheus' standard names."""
     ProcessCollector(registry=registry)
-    told = "1; the version that runs, and that of Python."
+    help_text = "1; the version that runs, and that of Python."
     labels = ("version", "python_version")
-    build = Gauge("reserver_build_info", told, labels, registry=registry)
+    build = Gauge("reserver_build_info", help_text, labels, registry=registry)
     build.labels(version(DISTRIBUTION), platform.python_version()).set(1)
 
 
@@ -274,17 +279,17 @@ class _StateCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         measured = self._measured
-        told = "1 when calls are decided, 0 when refused."
-        yield gauge("reserver_ready", told, measured.is_ready)
-        told = "Holds that expire soon although nobody has claimed them."
-        yield gauge("reserver_expiring_reservations", told, measured.expiring)
-        told = (
+        help_text = "1 when calls are decided, 0 when refused."
+        yield gauge("reserver_ready", help_text, measured.is_ready)
+        help_text = "Holds that expire soon although nobody has claimed them."
+        yield gauge("reserver_expiring_reservations", help_text, measured.expiring)
+        help_text = (
             "Pods that were refused because of what is held for others, or for want of their seat."
         )
-        yield gauge("reserver_waiting_pods", told, len(measured.state.waiting))
-        told = (
+        yield gauge("reserver_waiting_pods", help_text, len(measured.state.waiting))
+        help_text = (
             "Objects, entries and calls passed over because of a fault in reserver, by component."
         )
         counts = [((component,), faults[component]) for component in get_args(Component)]
-        yield counter("reserver_quarantined", told, counts, ("component",))
+        yield counter("reserver_quarantined", help_text, counts, ("component",))
         yield from self._families()

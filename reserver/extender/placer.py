@@ -1,8 +1,8 @@
-"""The placer: finds a node for reservations that name none, and another one when theirs is gone.
+"""The placer: chooses nodes for reservations that name none, and new ones if these are gone.
 
-A decision holds at once. The cleaner writes it into the entry, or the status writer into the
-Reservation, if they have not changed since; if the API server refuses that, the hold ends. A
-reservation that waits is tried again when a node has changed, unless that cannot help.
+A decision holds at once. The cleaner writes the place into the entry, or the status writer into the
+Reservation, unless they have changed since; if the API server refuses the write, the hold ends. A
+waiting reservation is tried again when a node has changed, unless that cannot help.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from reserver.scheduling.suitability import suits
 log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.1
-"""The time between passes, in seconds: changes come in bursts."""
+"""Seconds between passes: changes come in bursts."""
 
 UNWRITTEN = Backoff(5.0, 300.0)
-"""How long after its place could not be written a reservation is placed again, in seconds."""
+"""The back-off of a reservation whose place could not be written, in seconds."""
 
 _SAY_AGAIN_S = 10.0
-"""How long a new reason for having no place is not reported, in seconds."""
+"""Least seconds between reports of a reservation's obstacle."""
 
 
 class Placer(Listener):
     """Places reservations that name no node.
 
     Attributes:
-        queue: of reservations to look at, and of nodes on which there may be room.
-        placed: how often one was placed, or placed again.
+        queue: reservations to look at, and nodes with possible room.
+        placed: placements so far, repeated ones included.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Placer(Listener):
 
         Args:
             clock: unix seconds.
-            seated: called with each node on which something is placed.
-            report: is called with each Event on a reservation.
-            on_fault: called with each that could not be judged.
-            queue: of reservations to look at, and of nodes on which there may be room.
+            seated: called with each node on which a reservation is placed.
+            report: called with each Event on a reservation.
+            on_fault: called with each reservation that raised a fault.
+            queue: reservations to look at, and nodes with possible room.
         """
         self._clock = clock
         self._seated = seated
@@ -78,23 +78,23 @@ class Placer(Listener):
         self.placed = 0
 
     def on_reservation_changed(self, ref: Ref) -> None:
-        """Note that a reservation may now want a place, or no longer; returns at once."""
+        """Queue a reservation that may need a place, or no longer; returns at once."""
         if not self._is_deciding:
             self.queue.add(ref)
 
     def on_backing_changed(self, ref: Ref) -> None:
-        """Ignore it: what has a place keeps that, backed or not."""
+        """Do nothing: a placed reservation keeps its place, backed or not."""
 
     def on_node_changed(self, node: str) -> None:
-        """Note that there may be room on a node where there was none; returns at once."""
+        """Queue a node that may have room, if any reservation waits; returns at once."""
         if self._wishes or self._unsuited:
             self.queue.add(node)
 
     def unsuited(self, ref: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Features` has it
-        """Note that a seat may be of no use where it is, and is to be elsewhere; returns at once.
+        """Queue a reservation that should leave its place; returns at once.
 
-        It keeps what it has until there is another place: where its placement says or, from now on,
-        anywhere where its pod may be.
+        It keeps its place until there is another one, by its placement or, with `anywhere`, from
+        now on by its pod's own constraints.
         """
         self._unsuited.add(ref)
         if anywhere:
@@ -102,7 +102,7 @@ class Placer(Listener):
         self.queue.add(ref)
 
     def refused(self, ref: Ref, error: ApiError) -> None:
-        """Note that a reservation's place cannot be written; returns at once."""
+        """Queue a reservation whose place cannot be written; returns at once."""
         self._unwritten[ref] = error
         self.queue.add(ref)
 
@@ -111,11 +111,11 @@ class Placer(Listener):
         await self.queue.passes(partial(self.look, state), _PAUSE_S)
 
     async def look(self, state: State, pacer: Pacer) -> None:
-        """Place what can be placed now, the oldest first."""
+        """Make one pass: place the reservations that fit now, oldest first."""
         await pacer.run(state.ledger.advancing(self._clock()))
         keys = self.queue.take_all()
-        this = PlacingPass([key for key in keys if isinstance(key, str)], pacer)
-        for ref in dict.fromkeys((*keys, *(self._unsuited if this.changed else ()))):
+        current = PlacingPass([key for key in keys if isinstance(key, str)], pacer)
+        for ref in dict.fromkeys((*keys, *(self._unsuited if current.changed else ()))):
             if isinstance(ref, str):
                 continue
             with self._deciding(ref):
@@ -123,23 +123,23 @@ class Placer(Listener):
                     self._take_back(ref, error, state)
                 self._consider(ref, state)
             with self._judging(ref):
-                await self._settle_placed(ref, state, this)
-            await self._give_way(this, state)
+                await self._settle_placed(ref, state, current)
+            await self._give_way(current, state)
         for ref, wish in sorted(self._wishes.items(), key=lambda each: -each[1].put_off):
             with self._judging(ref):
                 rests = self.queue.rests(ref, wish.digest)
-                if wish.is_new or (not rests and this.may_help(wish, state)):
-                    await self._try(ref, wish, state, this)
-            await self._give_way(this, state)
+                if wish.is_new or (not rests and current.may_help(wish, state)):
+                    await self._try(ref, wish, state, current)
+            await self._give_way(current, state)
 
-    async def _give_way(self, this: PlacingPass, state: State) -> None:
-        """Give way to other work if this takes long."""
-        if await this.pacer.give_way():
-            await this.pacer.run(state.ledger.advancing(self._clock()))
-            this.allowed_nodes.forget()
+    async def _give_way(self, current: PlacingPass, state: State) -> None:
+        """Let other work run if the pass takes long."""
+        if await current.pacer.give_way():
+            await current.pacer.run(state.ledger.advancing(self._clock()))
+            current.allowed_nodes.forget()
 
     def _consider(self, ref: Ref, state: State) -> None:
-        """Note whether a reservation wants a place."""
+        """Update whether a reservation needs a place."""
         if (parts := state.ledger.compact(ref, state.has_shown_pods)) is not None:
             state.ledger.place(ref, parts)
         reservation = state.ledger.get(ref)
@@ -157,7 +157,7 @@ class Placer(Listener):
         wish.pod, wish.rules, wish.shape, wish.digest = pod, rules, shape, digest
         wish.is_new = not self.queue.rests(ref, digest)
 
-    async def _try(self, ref: Ref, wish: Unplaced, state: State, this: PlacingPass) -> None:
+    async def _try(self, ref: Ref, wish: Unplaced, state: State, current: PlacingPass) -> None:
         """Place a reservation, or report why it has no place."""
         wish.is_new = False
         reservation = state.ledger.get(ref)
@@ -166,17 +166,17 @@ class Placer(Listener):
             self._wishes.pop(ref, None)
             return
         key = (wish.shape, slots, *state.closures.tiers(reservation))
-        found = this.hopeless.get(key)
-        if found is None and this.is_used_up_for(ref):
+        found = current.hopeless.get(key)
+        if found is None and current.is_used_up_for(ref):
             wish.put_off += 1
             self.queue.add(ref)
             return
         wish.put_off = 0
         if found is None:
-            found = await self._find(reservation, slots, state, this)
+            found = await self._find(reservation, slots, state, current)
             is_same = state.ledger.get(ref) is reservation
             if not is_same or state.ledger.wants_place(ref) != (kept, slots):
-                self.queue.add(ref)  # It has changed while others had their turn.
+                self.queue.add(ref)  # It changed while other work ran.
                 return
         with self._deciding(ref):
             if found.parts:
@@ -185,7 +185,7 @@ class Placer(Listener):
                 if state.ledger.wants_place(ref)[1]:
                     self.queue.add(ref)
                 return
-            this.failed(ref.namespace, key, found)
+            current.failed(ref.namespace, key, found)
             if not state.ledger.obstacle(ref):
                 self._report(Notice(ref, "NotPlaced", found.why, is_warning=True))
             elif self._clock() < wish.said_at + _SAY_AGAIN_S:
@@ -194,12 +194,12 @@ class Placer(Listener):
             state.ledger.cannot_place(ref, found.why)
 
     async def _find(
-        self, reservation: Reservation, slots: int, state: State, this: PlacingPass
+        self, reservation: Reservation, slots: int, state: State, current: PlacingPass
     ) -> Placed:
-        """Find where slots go: all of them, or one where claimed slots are replaced."""
+        """Find nodes for all slots or, with refill, at least for one."""
         found, numbers = Placed(), (slots, 1) if reservation.refill_up_to else (slots,)
         for meant, number in product(self._meanings(reservation), numbers):
-            found = await this.find(meant, number, state)
+            found = await current.find(meant, number, state)
             if found.parts:
                 break
         return found
@@ -213,11 +213,12 @@ class Placer(Listener):
         for part in parts:
             self._seated(part.node)
 
-    async def _settle_placed(self, ref: Ref, state: State, this: PlacingPass) -> None:
-        """Keep a reservation that was edited, or does not suit, where it is, or place it again.
+    async def _settle_placed(self, ref: Ref, state: State, current: PlacingPass) -> None:
+        """Keep the place of an edited or unsuited reservation, or place it again.
 
-        If it may stay but there is no room for it there, nor elsewhere, it stays. So do what is to
-        leave its node, and a seat in any case: who was evicted for it has no other.
+        If its place is allowed but full, and no other has room, it stays. A reservation that has to
+        leave its node also stays until there is another place, and so does a seat in any case: an
+        evicted pod has no other.
         """
         reservation, ledger = state.ledger.get(ref), state.ledger
         if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
@@ -231,12 +232,12 @@ class Placer(Listener):
             with self._deciding(ref):
                 ledger.keep(ref)
             return
-        if this.is_used_up_for(ref):
+        if current.is_used_up_for(ref):
             self.queue.add(ref)
             return
-        found = await this.elsewhere(meanings, leaving, state)
+        found = await current.elsewhere(meanings, leaving, state)
         if ledger.get(ref) is not reservation or not self._is_open(ref, ledger):
-            self.queue.add(ref)  # It has changed while others had their turn.
+            self.queue.add(ref)  # It changed while other work ran.
             return
         with self._deciding(ref):
             if found.parts:
@@ -255,20 +256,20 @@ class Placer(Listener):
                 self.queue.add(ref)
 
     def _meanings(self, reservation: Reservation) -> tuple[Reservation, ...]:
-        """Return what a reservation asks for: one after the other, until there is a place.
+        """Return the versions of a reservation to place, in order of preference.
 
-        Of a seat that may be anywhere that is first what it says, if there is room now.
+        For a seat that may be anywhere, the first is its own placement, if there is room now.
         """
         if reservation.ref not in self._anywhere:
             return (reservation,)
         return replace(reservation, is_seat=False), reservation.anywhere
 
     def _is_open(self, ref: Ref, ledger: Ledger) -> bool:
-        """Return whether it is to be decided where what has a place is from now on."""
+        """Return whether the place of a placed reservation is to be decided again."""
         return ledger.is_edited(ref) or ref in self._unsuited
 
     def _take_back(self, ref: Ref, error: ApiError, state: State) -> None:
-        """Put a reservation back where its entry says it is placed."""
+        """Restore the place in a reservation's entry."""
         reservation = state.ledger.get(ref)
         recorded = state.ledger.recorded_place(ref)
         if reservation is None or reservation.placed == recorded:
@@ -279,7 +280,7 @@ class Placer(Listener):
 
     @contextmanager
     def _deciding(self, ref: Ref) -> Iterator[None]:
-        """Ignore the changes that this loop makes until the block ends."""
+        """Ignore notifications of the placer's own changes within the block."""
         self._is_deciding = True
         try:
             with self._judging(ref):

@@ -1,4 +1,4 @@
-"""One pass of the placer over the reservations that have no place."""
+"""One pass of the placer over the reservations without a place."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from reserver.scheduling.suitability import moving_off
 from reserver.scheduling.what_if import without
 
 MOST_FAILED = 50
-"""How many searches of one namespace may fail in a pass; what is left of it waits for the next. So
-a namespace with a thousand reservations that fit nowhere does not keep the others waiting."""
+"""Most failed searches of one namespace in a pass; its other reservations wait for the next pass.
+So a thousand reservations that fit nowhere do not delay other namespaces."""
 
 PART_S = 1.0
-"""For how long the searches for objects of one namespace work in a pass, in seconds; what is left
-of it waits for the next. Slots that are judged beside each other take up to two seconds a search,
-and the rest after a pass is three times as long. Managers' ConfigMaps are trusted with more."""
+"""Seconds of searches for one namespace's objects in a pass; its other objects wait for the next
+pass. Slots that depend on each other take up to two seconds a search, and the pause after a pass is
+three times its length. Managers' ConfigMaps are trusted, and have no such limit."""
 
 
 class Notice(NamedTuple):
     """An Event on a reservation.
 
     Attributes:
-        ref: its place in the store.
-        reason: in one word, as Events have it.
-        is_warning: it has no place.
+        ref: the ref of the reservation.
+        reason: the reason of the Event.
+        is_warning: whether it is a warning: the reservation has no place.
     """
 
     ref: Ref
@@ -49,13 +49,13 @@ class Unplaced:
     """A reservation without a place.
 
     Attributes:
-        pod: what a slot of it is judged as.
-        rules: which pods are its owners.
-        shape: equal for those of which one fits where another one does.
-        digest: of what it asks for.
-        is_new: it was not tried as it is now.
-        put_off: how many passes in a row ended for its namespace before its turn.
-        said_at: when it was said why it has no place, unix seconds.
+        pod: the pod that stands for one slot.
+        rules: its owner rules.
+        shape: equal for reservations that fit on the same nodes.
+        digest: the digest of its spec.
+        is_new: its present spec was not tried yet.
+        put_off: the number of passes in a row that ended for its namespace before its turn.
+        said_at: the last report of its obstacle, unix seconds.
     """
 
     pod: Pod
@@ -69,14 +69,14 @@ class Unplaced:
 
 @dataclass(slots=True)
 class PlacingPass:
-    """What one pass has found so far.
+    """The results of a pass so far.
 
     Attributes:
-        changed: the nodes that have changed since the last one.
-        helped: whether that may help reservations of a shape.
-        hopeless: why so many slots of a shape have no place.
-        allowed_nodes: where constraints let slots go.
-        pacer: lets other work have its turn.
+        changed: the nodes that have changed since the last pass.
+        helped: whether these may help reservations of a shape.
+        hopeless: the failed search for each shape and number of slots.
+        allowed_nodes: the nodes that constraints allow.
+        pacer: yields to other work.
     """
 
     changed: list[str]
@@ -88,19 +88,19 @@ class PlacingPass:
     _searched_s: defaultdict[str, float] = field(default_factory=partial(defaultdict, float))
 
     def failed(self, namespace: str, key: object, found: Placed) -> None:
-        """Note that so many slots of a shape have no place, which a namespace asked for."""
+        """Record a namespace's failed search for a shape and number of slots."""
         if key not in self.hopeless:
             self._failures[namespace] += 1
             self.hopeless[key] = found
 
     def is_used_up_for(self, ref: Ref) -> bool:
-        """Return whether the namespace of a reservation has had its part of this pass."""
+        """Return whether the namespace of a reservation has used up its share of this pass."""
         has_searched = self._searched_s[ref.namespace] >= PART_S
         is_late = has_searched and ref.kind is StoreKind.OBJECT
         return is_late or self._failures[ref.namespace] >= MOST_FAILED
 
     def may_help(self, wish: Unplaced, state: State) -> bool:
-        """Return whether a slot fits on a changed node, or whether that cannot be told."""
+        """Return whether a slot may fit on a changed node."""
         if not self.changed:
             return False
         helped = self.helped.get(wish.shape)
@@ -113,21 +113,21 @@ class PlacingPass:
         return helped
 
     async def find(self, reservation: Reservation, slots: int, state: State) -> Placed:
-        """Find where slots go, giving way."""
+        """Find nodes for slots, yielding to other work."""
         search = placing(reservation, slots, state, self.allowed_nodes)
         found = await self._searched(reservation.ref, search)
         if reservation.placement.constraints.are_about_neighbours:
-            self.allowed_nodes.forget()  # Others may have had their turn.
+            self.allowed_nodes.forget()  # Other work may have changed them.
         return found
 
     async def elsewhere(
         self, meanings: Sequence[Reservation], leaving: Nodes, state: State
     ) -> Placed:
-        """Find another place for a reservation that has one, giving way.
+        """Find another place for a placed reservation, yielding to other work.
 
         Args:
-            meanings: what it asks for, one after the other, until there is a place.
-            leaving: the nodes that it is to leave; others may keep its slots then.
+            meanings: its versions to place, in order of preference.
+            leaving: the nodes that it has to leave; its slots on other nodes may stay.
         """
         ref = meanings[0].ref
         aside = partial(without, ref, state)
@@ -141,7 +141,7 @@ class PlacingPass:
         return found
 
     async def _searched(self, ref: Ref, search: Generator[None, None, Placed]) -> Placed:
-        """Return what a search finds, giving way; its work counts for the namespace."""
+        """Run a search, yielding to other work; charge its time to the namespace."""
         before_s = self.pacer.worked_s
         try:
             return await self.pacer.run(search)
@@ -152,11 +152,11 @@ class PlacingPass:
 def shape_of(
     reservation: Reservation, pod: Pod, state: State, *, is_anywhere: bool
 ) -> tuple[object, ...]:
-    """Return what is equal for reservations of which one fits where another one does.
+    """Return a key that is equal for reservations that fit on the same nodes.
 
     Args:
-        pod: what a slot of it is judged as.
-        is_anywhere: it may be elsewhere than its placement says.
+        pod: the pod that stands for one slot.
+        is_anywhere: whether its placement is replaced by its pod's own constraints.
     """
     return (
         pod.name.namespace,

@@ -1,4 +1,4 @@
-"""Writes pods as decisions ask for it: bind, nominate, retry; and a binding under way."""
+"""The writes of pods for decisions: bind, nominate, retry, delete; and a pending binding."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from reserver.scheduling.verdicts import Activate, Effect, Nominate, Recall
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 4
-"""How many pods of a PodGroup are nominated at a time."""
+"""Most pods of a PodGroup that are nominated concurrently."""
 
 _MOST_FAILURES = 4
-"""How often a binding may fail with a server error before Reserver looks at the pod."""
+"""Server errors of a binding after which Reserver reads the pod."""
 
 
 class PodWrites:
-    """The writes to pods that decisions ask for."""
+    """The writes of pods for decisions."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
         """Write through a client; `clock` gives unix seconds."""
@@ -39,30 +39,30 @@ class PodWrites:
         self._clock = clock
 
     async def read_pod(self, name: PodName) -> Pod:
-        """Return a pod as the API server has it now.
+        """Return the present version of a pod from the API server.
 
         Raises:
-            ApiError: there is none, or no answer.
-            InvalidInput: it cannot be read.
+            ApiError: the pod does not exist, or there is no answer.
+            InvalidInput: the pod is malformed.
         """
         return decode(PodObject, await self._client.get(pod_path(name))).value()
 
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Bind a pod as it was judged and record its claims, in one write of the API server.
+        """Bind a pod in the version that was judged, and record its claims, in one write.
 
-        Returns only when it is known to have happened, however long that takes: a request without
-        an answer is sent again, because the API server carries out at most one of them. When it is
-        not wanted any more, the pod is only looked at.
+        Return only when the result is certain, however long that takes: a request without an answer
+        is sent again, as the API server executes at most one. Once the binding is no longer wanted,
+        the pod is only read.
 
         Args:
-            node: where to.
-            claims: identities of the reservations that it claims.
-            is_wanted: whether the caller still wants it, and knows all that would tell against it.
+            node: the node.
+            claims: the identities of the claimed reservations.
+            is_wanted: returns whether the caller still wants the binding, with an up-to-date state.
 
         Raises:
-            ApiError: it has not happened and will not.
+            ApiError: the pod is not bound, and will not be.
         """
         failure: ApiError | None = None
         may_have_happened, backoff = False, Backoff(0.1, 5.0)
@@ -73,7 +73,7 @@ class PodWrites:
                 if failure is None:
                     return
                 if failure.is_absent:
-                    raise failure  # The pod is gone, whatever became of it before.
+                    raise failure  # The pod is gone, bound or not.
                 is_refusal = failure.is_definite and not failure.is_conflict
                 if is_refusal and not may_have_happened:
                     raise failure
@@ -97,10 +97,10 @@ class PodWrites:
         return None
 
     async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler try a pod again.
+        """Have kube-scheduler retry a pod, or delete borrowers.
 
-        All goes through `pods/status`, which takes annotations, too (podStatusStrategy in
-        pkg/registry/core/pod/strategy.go): the right to patch pods could swap their images.
+        Retries use `pods/status`, which accepts annotations too (podStatusStrategy in
+        pkg/registry/core/pod/strategy.go): the right to patch pods would allow to change images.
 
         Raises:
             ApiError: the API server refused (409: another pod has its name), or did not answer.
@@ -127,7 +127,7 @@ class PodWrites:
         """Delete borrowers.
 
         Raises:
-            ApiError: one could not be deleted; the others were, unless the API server is away.
+            ApiError: a deletion failed; the others succeeded, unless the API server is away.
         """
         refused: ApiError | None = None
         for each in borrowers:
@@ -141,7 +141,7 @@ class PodWrites:
             raise refused
 
     async def _delete(self, borrower: Pod) -> None:
-        """Delete a borrower as kube-scheduler deletes its victims: with a condition (KEP-3329)."""
+        """Delete a borrower as kube-scheduler deletes its victims, with a condition (KEP-3329)."""
         condition = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -162,7 +162,7 @@ class PodWrites:
         await self._client.patch(f"{pod_path(pod.name)}/status", _for_uid(pod, patch))
 
     async def _is_bound(self, pod: Pod, node: str) -> bool | None:
-        """Return whether a request was carried out after all; None while that is unknown."""
+        """Return whether a pod is bound to a node by now; None if unknown."""
         try:
             now = decode(BoundPod, await self._client.get(pod_path(pod.name)))
         except ApiError as exc:
@@ -188,7 +188,7 @@ def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
         "namespace": pod.name.namespace,
         "uid": pod.uid,
     }
-    if pod.revision:  # A pod that has grown since, or is no owner any more, is judged again.
+    if pod.revision:  # So that a changed pod is judged again.
         metadata["resourceVersion"] = str(pod.revision)
     if claims:
         metadata["annotations"] = {CLAIMS_ANNOTATION: encode(claims).decode()}
@@ -201,34 +201,35 @@ def _binding(pod: Pod, node: str, claims: tuple[str, ...]) -> dict[str, object]:
 
 
 LEFT_S = 2.0
-"""How long a binding without an answer is repeated after the last Bind call for it has gone, in
-seconds. The kube-scheduler that wanted it may have ended; another one, with a Reserver of its own,
-needs about as long to take the lead (docs/adr/0013)."""
+"""Seconds for which a binding without an answer is repeated after its last Bind call has ended. The
+kube-scheduler that wanted it may have ended; another one, with its own Reserver, needs about as
+long to become the leader (docs/adr/0013)."""
 
 
 class Pods(Protocol):
-    """What bindings need of the API server (`PodWrites`)."""
+    """The reads and writes that bindings need (`PodWrites`)."""
 
     async def read_pod(self, name: PodName) -> Pod:
-        """Return a pod as it is now."""
+        """Return the present version of a pod."""
 
     async def bind(
         self, pod: Pod, node: str, claims: tuple[str, ...], is_wanted: Callable[[], Awaitable[bool]]
     ) -> None:
-        """Bind a pod that has not changed; return only when it is known to have happened."""
+        """Bind an unchanged pod; return only when the binding is certain."""
 
 
 @dataclass(slots=True)
 class PendingBinding:
-    """A node that a pod takes, and that the watch has not shown yet.
+    """A pod that takes a node, which the watch has not shown yet.
 
     Attributes:
-        pod: the pod as it was when that was decided, and as which it is bound.
-        verdict: what it claims; or why it does not get the node after all, once it has changed.
-        expiry: takes it back when no binding comes; None where one was asked for at once.
-        task: writes the binding; None before that is asked for.
-        callers: how many Bind calls wait for it.
-        left_at: when the last of them went, by the event loop's clock.
+        pod: the judged version of the pod, which is bound.
+        node: the node.
+        verdict: its claims, or the refusal of its changed version.
+        expiry: takes the node of `reserve` back without a Bind call; None for a Bind call.
+        task: writes the binding; None before a Bind call.
+        callers: the number of Bind calls that wait for it.
+        left_at: the end of the last Bind call, in seconds of the event loop's clock.
     """
 
     pod: Pod
@@ -240,5 +241,5 @@ class PendingBinding:
     left_at: float = 0.0
 
     def is_wanted(self) -> bool:
-        """Return whether a kube-scheduler waits for it, or did until a moment ago."""
+        """Return whether a Bind call waits for it, or did until `LEFT_S` ago."""
         return self.callers > 0 or asyncio.get_running_loop().time() - self.left_at < LEFT_S

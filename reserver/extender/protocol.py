@@ -1,7 +1,7 @@
 """The extender protocol: staging/src/k8s.io/kube-scheduler/extender/v1/types.go.
 
-Those Go types have no JSON tags, so the keys are the Go names. kube-scheduler writes them like
-this, and reads them in any case.
+These Go types have no JSON tags, so the keys are the Go names. kube-scheduler writes the keys in
+this form, and reads them in any case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reserver.k8s.objects.pods import PodObject
 
 
 class _LargeArgs(msgspec.Struct, frozen=True):
-    """The pod of a call as it is sent."""
+    """The raw pod of a call."""
 
     pod: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"), name="Pod")
 
@@ -69,7 +69,7 @@ class MetaVictims(msgspec.Struct, frozen=True):
         return tuple(pod.uid for pod in self.pods or () if pod is not None)
 
     def without_gaps(self) -> MetaVictims:
-        """Return the same without null pods, on which kube-scheduler would panic."""
+        """Return the victims without null pods, on which kube-scheduler would panic."""
         pods = [pod for pod in self.pods or () if pod is not None and pod.uid]
         return MetaVictims([*pods], self.pdb_violations)
 
@@ -111,7 +111,7 @@ def decode_filter(raw: bytes) -> tuple[PodObject, list[str]]:
     """Return the pod and the node names of a Filter call.
 
     Raises:
-        InvalidInput: it is malformed, or the extender is configured to send whole nodes.
+        InvalidInput: the call is malformed, or the extender is configured to send whole nodes.
     """
     _check_pod(raw)
     args = decode(ExtenderArgs, raw)
@@ -126,7 +126,7 @@ def decode_preempt(raw: bytes) -> tuple[PodObject, dict[str, MetaVictims]]:
     """Return the pod of a Preempt call, and the victims by node; whole pods become their UIDs.
 
     Raises:
-        InvalidInput: it is malformed.
+        InvalidInput: the call is malformed.
     """
     _check_pod(raw)
     args = decode(_PreemptionArgs, raw)
@@ -137,14 +137,14 @@ def decode_preempt(raw: bytes) -> tuple[PodObject, dict[str, MetaVictims]]:
 
 
 _BIND_FIELDS = msgspec.structs.fields(ExtenderBindingArgs)
-"""Found once: it takes longer than to decode a call."""
+"""Computed once: this takes longer than decoding a call."""
 
 
 def decode_bind(raw: bytes) -> ExtenderBindingArgs:
-    """Return what a Bind call asks for.
+    """Return the arguments of a Bind call.
 
     Raises:
-        InvalidInput: it is malformed or names no pod or node.
+        InvalidInput: the call is malformed, or names no pod or node.
     """
     args = decode(ExtenderBindingArgs, raw)
     for field in _BIND_FIELDS:
@@ -155,8 +155,8 @@ def decode_bind(raw: bytes) -> ExtenderBindingArgs:
 
 
 def _check_pod(raw: bytes) -> None:
-    """Refuse a pod that is too long, before it is read."""
-    if len(raw) > PodObject.MOST_BYTES:  # Few are, and thousands of names may be as long.
+    """Refuse a pod that is too long, before it is decoded."""
+    if len(raw) > PodObject.MOST_BYTES:  # Rare; thousands of node names may be as long.
         decode_part(PodObject, bytes(decode(_LargeArgs, raw).pod), "Pod")
 
 

@@ -1,6 +1,6 @@
-"""The recaller: deletes borrowers where holds lack their room, or soon will.
+"""The recaller: deletes borrowers on nodes where holds lack room, or soon will.
 
-It looks for what no call of kube-scheduler tells.
+It finds needs that no call of kube-scheduler shows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from reserver.scheduling.state import State
 log = structlog.get_logger(__name__)
 
 _PASS_EVERY_S = 10.0
-"""How often the nodes with borrowers are looked at; what starts is seen `AHEAD_S` before."""
+"""Seconds between passes; the start of a reservation is seen `AHEAD_S` before."""
 
 OWNERS_S = 2.0
-"""For how long a pass looks for what owners need, in seconds of work; the next one goes on with
-those that are left. Ten thousand pods that fit on none of a thousand seats would take an hour."""
+"""Seconds of work that a pass spends on owners' needs; the next pass continues. Ten thousand pods
+that fit on none of a thousand seats would take an hour."""
 
 
 class Recaller:
-    """Deletes borrowers for owners that wait, and on nodes short of room in two passes."""
+    """Deletes borrowers for waiting owners, and on nodes that are short of room in two passes."""
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class Recaller:
         delete: Callable[[Sequence[Pod]], Awaitable[None]],
         report: Callable[[PodEvent], None],
     ) -> None:
-        """Begin with no node known to be short.
+        """Begin without short nodes.
 
         Args:
             clock: unix seconds.
             delete: deletes borrowers; may raise ApiError.
-            report: is called with each Event on a pod; returns at once.
+            report: called with each Event on a pod; returns at once.
         """
         self._clock = clock
         self._delete = delete
@@ -50,7 +50,7 @@ class Recaller:
         self._looked_at: dict[str, None] = {}
 
     async def run(self, state: State, is_up_to_date: Callable[[], Awaitable[bool]]) -> None:
-        """Recall until cancelled; a pass is put off while the state is not up to date."""
+        """Recall until cancelled; passes are skipped while the state is not up to date."""
         pacer = Pacer()
         while True:
             await pacer.rest(_PASS_EVERY_S)
@@ -61,10 +61,10 @@ class Recaller:
     async def look(
         self, state: State, is_up_to_date: Callable[[], Awaitable[bool]], pacer: Pacer
     ) -> None:
-        """Look at all nodes with borrowers once; each is judged at the moment that it is written.
+        """Make one pass over all nodes with borrowers; each is judged right before its write.
 
-        What it lacks in one pass only, perhaps a watch has yet to show. Deleting may take long: the
-        pass ends if the state is not up to date any more.
+        A shortage in one pass alone may be an event that a watch has yet to show. Deletions may
+        take long: the pass ends if the state is not up to date any more.
         """
         before, self._short = self._short, set()
         for found in recalls_for_room(state, self._clock):

@@ -1,9 +1,9 @@
-"""Sends pods back to kube-scheduler, each until it is tried again or needs no attempt any more.
+"""Sends pods back to kube-scheduler, each until it is retried or needs no retry any more.
 
-A request may fail, and a pod may have been sent back so often that it has to wait. If it were
-dropped then, the pod would wait for an unrelated event, or five minutes (kube-scheduler's
-podMaxInUnschedulablePodsDuration). So there is one errand for each pod, which ends when
-kube-scheduler asks for the pod again, or the pod is gone or bound.
+A request may fail, and a pod may have been sent back so often that it has to wait. Without a retry
+the pod would wait for an unrelated event, or five minutes (kube-scheduler's
+podMaxInUnschedulablePodsDuration). So there is one errand for each pod, which ends at
+kube-scheduler's next call for the pod, or when the pod is deleted or bound.
 """
 
 from __future__ import annotations
@@ -25,45 +25,44 @@ from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 log = structlog.get_logger(__name__)
 
 SPARE_TRIES = 8
-"""How often a pod is sent back within `TRIES_WINDOW_S` without delay. If that does not place it,
-something stands in the way that neither kube-scheduler nor we can tell."""
+"""Times that a pod is sent back within `TRIES_WINDOW_S` without delay. If they do not place the
+pod, more retries are unlikely to."""
 
 TRIES_WINDOW_S = 60.0
 PUT_OFF_S = 30.0
-"""How long a pod waits that has used up its attempts, in seconds."""
+"""Seconds that a pod waits after it has used up its attempts."""
 
 FIRST_PAUSE_S = 0.2
 LAST_PAUSE_S = 30.0
-"""The longest wait before a request that failed is sent again, at first and ever, in seconds."""
+"""The longest wait before a failed request is sent again, at first and ever, in seconds."""
 
 UNSEEN_S = 60.0
-"""How long a pod that our watch does not show may be one that it has not shown yet, in seconds."""
+"""Seconds for which a pod that the watch does not show may be new."""
 
 CONNECTIONS = 16
-"""How many requests are under way at once; bindings have the rest of the pool."""
+"""Most concurrent requests; bindings have the rest of the connections."""
 
 _TRIED_PODS = 20_000
 
 LATELY_S = 1.0
-"""For so long after a pod was judged its refusal may be of what Reserver had yet to read, in
-seconds."""
+"""Seconds after a refusal in which a watch event may show that the refusal was out of date."""
 
 
 class Carrier(Protocol):
-    """Carries effects out (`PodWrites`)."""
+    """Executes effects (`PodWrites`)."""
 
     async def carry_out(self, effect: Effect) -> None:
-        """Have kube-scheduler come back with a pod."""
+        """Have kube-scheduler retry a pod."""
 
 
 @dataclass(slots=True, eq=False)
 class _Errand:
-    """A pod that is to be sent back.
+    """A pod to send back.
 
     Attributes:
-        effect: how.
-        until: when to give it up if no watch shows the pod, by the requeue's timer.
-        is_begun: its request was sent, so that some of it may have been carried out.
+        effect: the effect that sends it back.
+        until: when to give up if no watch shows the pod, in seconds of the requeue's timer.
+        is_begun: a request was sent, and may have been executed.
     """
 
     effect: Effect
@@ -75,7 +74,7 @@ class Requeue:
     """Sends pods back to kube-scheduler.
 
     Attributes:
-        queue: of the UIDs of the pods to send.
+        queue: the UIDs of the pods to send back.
     """
 
     def __init__(
@@ -86,13 +85,13 @@ class Requeue:
         time: Time | None = None,
         again: Callable[[Effect], Effect | None] = lambda effect: effect,
     ) -> None:
-        """Begin with no pod to send back.
+        """Begin without pods.
 
         Args:
-            pods: the pods as the watch last showed them.
+            pods: returns the watched pods.
             timer: monotonic seconds.
-            time: passes for the queue; None for that of the event loop.
-            again: returns an effect as it is wanted by now; None if it is not.
+            time: the queue's clock, in seconds; None uses the event loop's clock.
+            again: returns the present version of an effect; None if no longer wanted.
         """
         self._carrier = carrier
         self._pods = pods
@@ -105,21 +104,21 @@ class Requeue:
         self.queue = WorkQueue[str]("requeue", backoff, time=time)
 
     def __len__(self) -> int:
-        """Return how many pods are to be sent back."""
+        """Return the number of pods to send back."""
         return len(self._errands)
 
     def is_under_way(self, pod_uid: str) -> bool:
-        """Return whether a pod is about to be sent back, and kube-scheduler has not asked since."""
+        """Return whether a pod is about to be sent back, without a delay."""
         return pod_uid in self._errands and not self.queue.is_delayed(pod_uid)
 
     def send(self, effect: Effect) -> None:
-        """Queue a pod to be sent back, in this way only; returns at once."""
+        """Queue an effect in place of the pod's former one; returns at once."""
         errand = self._errands.get(effect.pod.uid)
         if errand is None or errand.effect != effect or self.queue.is_delayed(effect.pod.uid):
             self._begin(effect, 0.0)
 
     def send_sparingly(self, effect: Effect) -> None:
-        """Queue a pod to be sent back, later if it was often within a minute; returns at once."""
+        """Queue an effect, delayed after frequent attempts within a minute; returns at once."""
         uid = effect.pod.uid
         allowed = SPARE_TRIES + (effect.attempts if isinstance(effect, Retry) else 0)
         tries = self._tries.get(uid, 0)
@@ -128,9 +127,9 @@ class Requeue:
         self._begin(effect, wanted_s if tries < allowed else PUT_OFF_S)
 
     def judged(self, pod_uid: str) -> None:
-        """Note that kube-scheduler asks for a pod, so it need not be sent back.
+        """End a pod's errand, as kube-scheduler calls for the pod.
 
-        A nomination that must be taken back still is.
+        A nomination that has to be removed still is.
         """
         self._lately[pod_uid] = None
         errand = self._errands.get(pod_uid)
@@ -138,7 +137,7 @@ class Requeue:
             self._end(pod_uid)
 
     def judged_lately(self) -> list[str]:
-        """Return the UIDs of the pods that kube-scheduler asked for within `LATELY_S`."""
+        """Return the UIDs of the pods with a call of kube-scheduler within `LATELY_S`."""
         return list(self._lately)
 
     async def run(self) -> None:
@@ -146,11 +145,11 @@ class Requeue:
         await self.queue.run(self._try, CONNECTIONS)
 
     async def _try(self, uids: list[str]) -> None:
-        """Send one request; if it fails, send it again later."""
+        """Send one request; retry it later if it fails."""
         (uid,) = uids
         errand = self._errands.get(uid)
         if errand is None:
-            return  # It was judged meanwhile.
+            return  # A call came meanwhile.
         effect = self._again(errand.effect) if self._is_due(errand) else None
         if effect is None:
             self._end(uid)
@@ -163,11 +162,11 @@ class Requeue:
             except ApiError as exc:
                 failure = exc
         if self._errands.get(uid) is not errand:
-            return  # It was judged meanwhile, or is to be sent back otherwise.
+            return  # A call or another effect came meanwhile.
         if failure is None or failure.is_absent:
             self._end(uid)
             return
-        if self.queue.failed(uid, failure) == 1:  # One line for one pod, however often it is.
+        if self.queue.failed(uid, failure) == 1:  # One line for each pod.
             pod = str(errand.effect.pod.name)
             log.warning("pod could not be sent back, retrying", pod=pod, why=str(failure))
 
@@ -178,15 +177,15 @@ class Requeue:
         if known is None:
             return not errand.is_begun or self._timer() < errand.until
         if known.uid != effect.pod.uid:
-            return not errand.is_begun  # Its successor may have been read before its end was.
+            return not errand.is_begun  # The new pod may be shown before the deletion.
         if known.node:
             return False
-        # A request without an answer may have been carried out.
+        # A request without an answer may have been executed.
         is_done = isinstance(effect, Nominate) and known.nominated_node == effect.node
         return not (errand.is_begun and is_done)
 
     def _begin(self, effect: Effect, seconds: float) -> None:
-        """Replace what was to be done for a pod."""
+        """Replace the errand of a pod."""
         uid = effect.pod.uid
         self._end(uid)
         self._errands[uid] = _Errand(effect, self._timer() + UNSEEN_S)

@@ -1,4 +1,4 @@
-"""Events about reservations, on the objects that they are written in."""
+"""Events about reservations, on the objects of their entries."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _QUOTA = ObjectKind(API_VERSION, quota_codec.KIND)
 def unread(
     recorder: Recorder, metadata: Metadata, problem: EntryProblem, kind: ObjectKind = CONFIG_MAP
 ) -> None:
-    """Report why an entry, or a Reservation, is not enforced."""
+    """Report why an entry or a Reservation is not enforced."""
     recorder.report(metadata, problem.ref.key, problem.error, kind)
 
 
 def placed(recorder: Recorder, stores: Stores, notice: Notice) -> None:
-    """Report where a reservation was placed, or why it was not."""
+    """Report the place of a reservation, or why it has none."""
     write = recorder.warn if notice.is_warning else recorder.note
     _announce(stores, notice.ref, notice.reason, notice.message, write)
 
@@ -45,7 +45,7 @@ def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
 
 
 def assumed(recorder: Recorder, home: str, metadata: Metadata, ref: Ref) -> None:
-    """Warn of owners that are Reserver's own pods only because nobody has said whose they are."""
+    """Warn of owners without a namespace, which default to pods of Reserver's own namespace."""
     if ref.namespace == home:
         whose = f"an owner names no namespace, so only pods of {home} may claim it"
         message = f"{ref.key}: {whose}; write the namespace of its pods"
@@ -55,11 +55,11 @@ def assumed(recorder: Recorder, home: str, metadata: Metadata, ref: Ref) -> None
 def expiring(
     recorder: Recorder, stores: Stores, reservation: Reservation, message: str, idle_since: float
 ) -> None:
-    """Warn of a reservation that ends soon, once for each cause, even if Reserver is restarted.
+    """Warn of a reservation that ends soon, once for each cause, even after a restart.
 
     Args:
-        stores: where it is written.
-        idle_since: since when no pod has used it, if it is released because of that; 0 if not.
+        stores: the stores of the entries.
+        idle_since: since when no pod has used it, unix seconds, if released when idle; else 0.
     """
     cause = f"{reservation.edition}#{int(idle_since)}" if idle_since else reservation.edition
     reason = "ReleasedSoon" if idle_since else "ExpiresSoon"
@@ -73,7 +73,7 @@ def little_used(recorder: Recorder, stores: Stores, reservation: Reservation, me
 
 
 def over(recorder: Recorder, stores: Stores, edit: Tidying) -> None:
-    """Report what became of the reservations that an edit has removed."""
+    """Report the outcomes of the reservations that an edit has removed."""
     if isinstance(edit, Deletion):
         ref, message = edit.ref, ", ".join(map(str, edit.endings)) or edit.reason.lower()
         deleted = Metadata(ref.key, ref.namespace, edit.uid, edit.version)
@@ -85,7 +85,7 @@ def over(recorder: Recorder, stores: Stores, edit: Tidying) -> None:
 
 
 def unread_quota(recorder: Recorder, metadata: Metadata, error: InvalidInput) -> None:
-    """Report a quota that cannot be read, in the log as well."""
+    """Report an invalid quota, in the log as well."""
     name = f"{metadata.namespace}/{metadata.name}"
     log.error("quota limits nothing", quota=name, why=str(error))
     recorder.warn(metadata, "InvalidQuota", f"it limits nothing: {error}", _QUOTA)
@@ -99,7 +99,7 @@ def _announce(
     write: Callable[[Metadata, str, str, ObjectKind], None],
 ) -> None:
     subject = stores.subject(ref)
-    if subject is not None:  # Else it has just been removed.
+    if subject is not None:  # Else the object has just been removed.
         metadata, kind = subject
         item = f"[{ref.item}]" if ref.item else ""
         name = f"{ref.key}{item}: " if ref.kind is StoreKind.CONFIGMAP else ""

@@ -36,26 +36,26 @@ from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.pods import PodObject
 
 MAX_BODY_BYTES = 8 * 2**20
-"""Bound on a call's body: a pod (at most 1.5 MiB) and the names of 10,000 nodes take half of it."""
+"""Most bytes of a call's body: a pod (1.5 MiB at most) and 10,000 node names take half of that."""
 
 _BIND_BYTES = 2**16
-"""Bound on a Bind call's body: four names, each of 253 bytes at most."""
+"""Most bytes of a Bind call's body: four names of at most 253 bytes each."""
 
 EXTENDER_LIMITS = ListenerLimits(
     bodies={"/filter": MAX_BODY_BYTES, "/preempt": MAX_BODY_BYTES, "/bind": _BIND_BYTES}
 )
-"""For kube-scheduler, which opens a connection for each binding under way."""
+"""The limits for kube-scheduler, which opens a connection for each pending binding."""
 
 HEALTH_LIMITS = ListenerLimits(
     connections=128, new=128, new_per_peer=32, lifetime_s=10.0, idle_s=10.0, header_bytes=2048
 )
-"""For probes and Prometheus, on a port that is open to anybody: one request per connection."""
+"""The limits for probes and Prometheus, on an open port: one request per connection."""
 
 _EXPLAIN = "/explain/"
 
 
 Check = tuple[str, str]
-"""The name of a condition of readiness, and what keeps it from being met; empty if nothing does."""
+"""The name of a readiness check, and the reason of its failure; empty if it passes."""
 
 
 class Routes:
@@ -72,10 +72,10 @@ class Routes:
         """Answer for an extender.
 
         Args:
-            obstacles: returns what keeps it from deciding.
-            checks: returns what `obstacles` looks at, one by one.
-            inability: returns what keeps it from leading, or, as the leader, from deciding; None
-                where it shares the work with nobody.
+            obstacles: returns the reasons why the extender cannot decide calls.
+            checks: returns the single checks of `obstacles`.
+            inability: returns the reasons why the process cannot lead or, as the leader, cannot
+                decide calls; None without a standby.
         """
         self._extender = extender
         self._metrics = metrics
@@ -85,7 +85,7 @@ class Routes:
         self._inability = inability or obstacles
 
     def paths(self) -> Paths:
-        """Return who answers what."""
+        """Return the handlers of all paths."""
         return {
             "/filter": ("POST", self.filter),
             "/preempt": ("POST", self.preempt),
@@ -96,7 +96,7 @@ class Routes:
         }
 
     def health_paths(self) -> Paths:
-        """Return who answers for health."""
+        """Return the handlers of health."""
         return {
             "/healthz": ("GET", self.healthz),
             "/livez": ("GET", self.healthz),
@@ -105,7 +105,7 @@ class Routes:
         }
 
     def metrics_paths(self) -> Paths:
-        """Return who answers for metrics."""
+        """Return the handlers of metrics."""
         return {"/metrics": ("GET", self.metrics)}
 
     def filter(self, request: HttpRequest) -> Answered:
@@ -133,12 +133,12 @@ class Routes:
         )
         answer = self._answered("filter", outcome, began, result)
         if verdict.effects:
-            # kube-scheduler must have the answer first, or the retry finds the pod in flight.
+            # kube-scheduler must have the response first, or the retry finds the pod in flight.
             return answer._replace(then=partial(self._extender.carry_out, verdict))
         return answer
 
     async def preempt(self, request: HttpRequest) -> HttpResponse:
-        """Answer kube-scheduler's Preempt call; its protocol has no other error than a status."""
+        """Answer kube-scheduler's Preempt call; the protocol's only error is an HTTP status."""
         began = time.perf_counter()
         pod, victims = decode_preempt(request.body)
         uids = {node: victims[node].uids() for node in victims}
@@ -164,18 +164,18 @@ class Routes:
         return self._answered("bind", outcome, began, result)
 
     async def healthz(self, _: HttpRequest) -> HttpResponse:
-        """Say that the process answers."""
+        """Report that the process answers."""
         return text("ok\n")
 
     async def readyz(self, request: HttpRequest) -> HttpResponse:
-        """Say whether calls are decided and, if not, why; with ``?verbose``, check by check."""
+        """Report whether calls are decided, or why not; with ``?verbose``, check by check."""
         obstacles = self._obstacles()
         if "verbose" in parse_qs(request.query, keep_blank_values=True):
             return _verbose(self._checks(), is_ready=not obstacles)
         return _ready_unless(obstacles)
 
     async def able(self, _: HttpRequest) -> HttpResponse:
-        """Say whether this process could lead, or leads and decides calls; if not, why."""
+        """Report whether this process could lead, or leads and decides calls; if not, why."""
         return _ready_unless(self._inability())
 
     async def metrics(self, _: HttpRequest) -> HttpResponse:
@@ -183,7 +183,7 @@ class Routes:
         return HttpResponse(await self._metrics.exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
     async def explain(self, request: HttpRequest) -> HttpResponse:
-        """Say in numbers what the holds mean for a pod."""
+        """Return the effect of the holds on a pod, in numbers."""
         namespace, _, pod = unquote(request.path.removeprefix(_EXPLAIN)).partition("/")
         name = PodName(namespace, pod)
         await self._extender.advanced()
@@ -210,7 +210,7 @@ class Routes:
 
 
 def _verbose(checks: Iterable[Check], *, is_ready: bool) -> HttpResponse:
-    """Return the checks in the form of Kubernetes' own components."""
+    """Return the checks in the format of Kubernetes' own components."""
     lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in checks]
     lines.append(f"readyz check {'passed' if is_ready else 'failed'}\n")
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE

@@ -21,18 +21,18 @@ from reserver.scheduling.wake import Wake
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 0.2
-"""How long it may take to wake pods after an expiry, in seconds."""
+"""Longest delay of the wake-up after an expiry, in seconds."""
 
 _LOOK = ""
-"""No node: a pass for what has changed otherwise."""
+"""The key of a pass for changes other than freed capacity."""
 
 
 class Waker(Listener):
     """Sends waiting pods back to kube-scheduler when less is held than before.
 
     Attributes:
-        queue: of the nodes on which less is held than before.
-        woken: how many pods were sent back.
+        queue: the nodes on which less is held than before.
+        woken: pods sent back so far.
     """
 
     def __init__(self, requeue: Requeue, clock: Callable[[], float]) -> None:
@@ -45,21 +45,21 @@ class Waker(Listener):
         self._seats_are_over = False
 
     def on_capacity_freed(self, node: str) -> None:
-        """Note that less is held on a node than before; returns at once."""
+        """Queue a node on which less is held than before; returns at once."""
         self.queue.add(node)
 
     def on_node_changed(self, node: str) -> None:
-        """Note that Reserver reads of a change; kube-scheduler may have tried a pod before."""
+        """Record a changed node: a pod may have been tried before Reserver saw the change."""
         self._changed[node] = None
 
-    def on_reservation_changed(self, ref: Ref) -> None:  # noqa: ARG002 - any may be over
-        """Note that pods may have to wait for their seats no more; returns at once."""
+    def on_reservation_changed(self, ref: Ref) -> None:  # noqa: ARG002 - any seat may have ended
+        """Record that seats may have ended; returns at once."""
         self._seats_are_over = True
 
     async def run(self, state: State) -> None:
-        """Wake pods until cancelled, first those that wait since before this process began.
+        """Wake pods until cancelled, first the pods that waited before this process began.
 
-        What they wait for may have come while nobody looked.
+        Their room may have been freed while no process was looking.
         """
         if state.waiting:
             for node in state.snapshot.node_names():
@@ -69,11 +69,11 @@ class Waker(Listener):
             await self.queue.passes(partial(self.look, state))
 
     async def look(self, state: State, pacer: Pacer) -> None:
-        """Wake the pods that fit into what was freed; what is freed meanwhile comes next time."""
+        """Make one pass: wake the pods that fit into the freed room."""
         await pacer.run(state.ledger.advancing(self._clock()))
         wake = self._wake(state)
         for uid in await pacer.run(wake.order()):
-            # A pod on its way will be judged with all that is free by then.
+            # A pod that is being sent back will be judged with all room that is free by then.
             if not self._requeue.is_under_way(uid):
                 with quarantined("waker", uid):
                     self._send_back(wake.judge(uid))
@@ -81,7 +81,7 @@ class Waker(Listener):
                 state.ledger.advance(self._clock())
 
     def _wake(self, state: State) -> Wake:
-        """Return what to hand out, and take it for done."""
+        """Return the pass for all changes so far, and reset them."""
         waiting, guarded = state.waiting, state.snapshot.holding
         lately = [uid for uid in self._requeue.judged_lately() if uid in waiting]
         changed = [node for node in self._changed if node in guarded] if lately else ()
@@ -103,12 +103,12 @@ class Waker(Listener):
             self.woken += 1
 
     async def _expire(self, state: State) -> None:
-        """Let the ledger end what expires, which reports what is freed."""
+        """Advance the ledger, which reports freed capacity."""
         while True:
             await Pacer().run(state.ledger.advancing(self._clock()))
-            state.snapshot.lending.reopen(self._clock())  # Who waits to borrow is to hear of it.
+            state.snapshot.lending.reopen(self._clock())  # Wakes pods that wait to borrow.
             if not state.waiting:
-                self._changed.clear()  # Who asks from now on is judged with what has changed.
+                self._changed.clear()  # Later calls see these changes.
             elif self._changed or self._seats_are_over:
                 self.queue.add(_LOOK)
             await asyncio.sleep(LOOK_EVERY_S)
