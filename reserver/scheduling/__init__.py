@@ -1,1 +1,1 @@
-"""Does a pod fit on a node beside what is held for others, and where best. Pure."""
+"""Decides whether a pod fits on a node next to the holds, and the best place. Pure."""

@@ -1,7 +1,7 @@
-"""Bind: the final decision on whether a pod may have a node.
+"""Bind: the final decision on whether a pod may use a node.
 
-Filter looked at a cluster in which bindings were under way that have been decided since, so Bind
-looks again, at what is bound, being bound and held at this instant.
+Bindings that were pending at the Filter call may have been decided since. So Bind decides again, on
+the pods that are bound or being bound and the holds at this instant.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ COMES_BACK = "capacity that comes back to reservations"
 
 @dataclass(frozen=True, slots=True)
 class BindVerdict:
-    """The judgement of a Bind call.
+    """The verdict on a Bind call.
 
     Attributes:
-        refusal: why the pod may not have the node, in constant words; None if it may.
-        claims: identities of the reservations that the binding ends or claims a slot of.
-        editions: the names of versions before 0.2, where they differ: they are
-            written beside the claims, for a rollback (docs/adr/0090).
+        refusal: why the pod may not use the node, in constant words; None if it may.
+        claims: the identities of the reservations that the binding ends or claims a slot of.
+        editions: their identities in versions before 0.2, if different: they are written next to
+            the claims, for a rollback (docs/adr/0090).
     """
 
     refusal: str | None = None
@@ -35,11 +35,11 @@ class BindVerdict:
 
 
 def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
-    """Return whether the pod may be bound to the node now (unix seconds), and what it claims.
+    """Return whether a pod may be bound to a node at `now` (unix seconds), and its claims.
 
-    A pod that reservations name claims every one of them, wherever it lands; one that others only
-    match claims one slot of one of these, where it lands. The others of its PodGroup count as in
-    Filter until they are bound, so the order of their Bind calls does not matter.
+    A pod claims every reservation that names it, wherever it lands; of reservations that only match
+    it, it claims one slot on its node. The other pods of its PodGroup count as in Filter until they
+    are bound, so the order of their Bind calls does not matter.
     """
     state.ledger.advance(now, most=None)
     gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
@@ -62,11 +62,11 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
 def _refusal(
     pod: Pod, node: str, state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> str | None:
-    """Return why a pod does not fit on a node beside the holds, if it does not.
+    """Return why a pod does not fit on a node next to the holds; None if it fits.
 
     Args:
-        node: where it is to go.
-        seats: its own there.
+        node: the node.
+        seats: the pod's seats on the node.
     """
     row = state.snapshot.row(node)
     if row is None or not state.snapshot.guarded[row]:

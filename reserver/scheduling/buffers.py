@@ -1,12 +1,12 @@
-"""Chooses reservations that autoscalers should make room for, and nodes that only look free.
+"""Chooses the reservations and pods for which autoscalers should make room.
 
-Autoscalers do not see holds, so in their simulation a slot that waits fits beside what is held. The
-CapacityBuffer of a reservation keeps its pods from the nodes where only holds keep its slots out:
-then all room that the autoscaler sees is free, and nothing counts twice (docs/adr/0054).
+Autoscalers do not see holds, so in their simulation a waiting slot fits into held room. The
+CapacityBuffer of a reservation excludes the nodes on which only holds keep its slots out. Then all
+room that the autoscaler sees is free, and nothing counts twice (docs/adr/0054).
 
-Pods that only holds keep out are in the same place: an autoscaler sees the room that is held, and
-believes that they fit there. As many as that room takes need a CapacityBuffer. The others bring
-nodes by themselves: with buffers, too, they would bring two each.
+For pods that only holds keep out, an autoscaler also sees held room into which they fit. As many
+pods as that room takes need a CapacityBuffer. The others cause new nodes by themselves: with
+buffers they would cause two each.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 
 MOST_NODES = 500
-"""How many nodes a buffer's pods are kept from at most: they are named in its template."""
+"""Most nodes that a buffer excludes: its template names them."""
 
 MOST_BUFFERS = 100
-"""How many reservations and pods of one namespace have buffers at most: reservations first, and
-those that have waited longest."""
+"""Most buffers of one namespace: for reservations first, then for the pods that have waited
+longest."""
 
 
 class Need(Enum):
@@ -43,18 +43,18 @@ class Need(Enum):
     NOTHING = 0
     ROOM = 1
     PATIENCE = 2
-    """It has its place, on a node that an autoscaler may still remove."""
+    """The reservation has a place, on a node that an autoscaler may still remove."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Room that an autoscaler is to make.
+    """Room that an autoscaler should make.
 
     Attributes:
-        reservation: whose slots wait; None for a pod that waits itself.
-        pod: what one of them is judged as, or name, UID and requests of the pod.
-        replicas: how many of them wait.
-        shunned: values of the label kubernetes.io/hostname of nodes that look free and are held.
+        reservation: the reservation of the waiting slots; None for a waiting pod.
+        pod: the pod that stands for one slot, or name, UID and requests of the waiting pod.
+        replicas: the number of waiting slots, or 1.
+        shunned: the excluded nodes, as values of the label kubernetes.io/hostname.
     """
 
     reservation: Reservation | None
@@ -65,15 +65,15 @@ class Buffer:
 
 @dataclass(slots=True)
 class KeptOutNodes:
-    """The nodes where only holds keep slots out, judged once for equal demands.
+    """The nodes on which only holds keep slots out, cached by requests.
 
-    Good for as long as no node, no pod and no hold changes.
+    Valid as long as no node, no pod and no hold changes.
     """
 
     known: dict[frozenset[tuple[str, int]], tuple[str, ...]] = field(default_factory=dict)
 
     def shunned(self, pod: Pod, state: State) -> tuple[str, ...]:
-        """Return the host names of the nodes where only holds keep some slots out."""
+        """Return the host names of the nodes on which only holds keep some slots out."""
         key = frozenset(pod.requests.items())
         found = self.known.get(key)
         if found is None:
@@ -82,9 +82,9 @@ class KeptOutNodes:
 
 
 def need(ref: Ref, state: State) -> Need:
-    """Return what a reservation needs of autoscalers now.
+    """Return the room that a reservation needs of autoscalers now.
 
-    The seat of a PodMove needs nothing: it waits for others to leave.
+    The seat of a PodMove needs nothing: it waits for other pods to leave.
     """
     reservation = state.ledger.get(ref)
     if reservation is None or reservation.is_seat:
@@ -97,7 +97,7 @@ def need(ref: Ref, state: State) -> Need:
 
 
 def buffer(ref: Ref, state: State, kept_out: KeptOutNodes) -> Buffer | None:
-    """Return what an autoscaler is to make room for; None if no slot waits."""
+    """Return the buffer of a reservation; None if no slot waits."""
     reservation, (_, slots) = state.ledger.get(ref), state.ledger.wants_place(ref)
     if reservation is None or not slots:
         return None
@@ -106,7 +106,7 @@ def buffer(ref: Ref, state: State, kept_out: KeptOutNodes) -> Buffer | None:
 
 
 def deceptive(pod: Pod, snapshot: Snapshot) -> Rows:
-    """Return the rows of the nodes where such pods fit, and fewer of them beside the holds."""
+    """Return the rows of nodes with room for such pods, and for fewer of them next to the holds."""
     columns, amounts = request_columns(pod, snapshot)
     rows: Rows = np.flatnonzero(snapshot.has_holds & snapshot.exists)
     is_offered = len(columns) == sum(amount > 0 for amount in pod.requests.values())
@@ -131,22 +131,21 @@ _BY = ("cpu", "memory")
 
 
 class Simulation:
-    """An autoscaler's view of the waiting pods in one pass, for each namespace by itself.
+    """An autoscaler's view of the waiting pods in one pass, simulated for each namespace alone.
 
-    What changes meanwhile is looked at in the next. Pods of other namespaces do not take the room
-    that is simulated: one that brings no node in fact, whatever it asks for, would keep a buffer
-    from those of others for as long as it waits.
+    Changes meanwhile count in the next pass. Pods of other namespaces take no simulated room: a pod
+    that in fact causes no node would keep others' pods from buffers for as long as it waits.
     """
 
     def __init__(self, state: State, numbers: Counter[str]) -> None:
-        """Begin with no pods; `numbers` is how many buffers each namespace has beside theirs."""
+        """Begin without pods; `numbers` are the buffers of each namespace's reservations."""
         self._state, self._numbers = state, numbers
         self._chosen: list[Waiting] = []
         self._simulated, self._namespace = state.snapshot, ""
         self._kept_out, self._may_go = KeptOutNodes(), AllowedNodes()
 
     def consider(self, uid: str) -> None:
-        """Take a pod to which a buffer may be of use; those that have waited longest come first."""
+        """Add a pod that a buffer may help; call first for the pods that have waited longest."""
         waiting = self._state.waiting.get(uid)
         if waiting is None:
             return
@@ -161,9 +160,9 @@ class Simulation:
         return self._chosen
 
     def buffer(self, waiting: Waiting) -> Buffer | None:
-        """Return the buffer of a pod that the autoscaler puts on a held node; None if it does not.
+        """Return the buffer of a pod that the autoscaler expects on a held node; None if not so.
 
-        The next pods of its namespace do not fit where this one does.
+        The room is then taken for the next pods of the namespace.
         """
         pod = waiting.pod
         if pod.name.namespace != self._namespace:
@@ -177,7 +176,7 @@ class Simulation:
         return Buffer(None, bare, 1, self._kept_out.shunned(pod, self._state))
 
     def _believed(self, waiting: Waiting) -> str | None:
-        """Return the held node to which an autoscaler believes a pod will be bound."""
+        """Return the held node on which an autoscaler expects a pod; None without one."""
         simulated = self._simulated
         rows = deceptive(waiting.pod, simulated)
         if waiting.names is not None:
@@ -188,14 +187,14 @@ class Simulation:
 
 
 class BufferedPods:
-    """The pods that came by a buffer, for as long as an autoscaler believes they fit elsewhere.
+    """Bound pods that had a buffer, for as long as an autoscaler expects that they fit elsewhere.
 
-    Karpenter moves pods to nodes that look free, and removes theirs. There holds would keep them
-    out, so they would come by a buffer again, and so on. So the node of a guest is kept (ADR 50).
+    Karpenter moves pods to nodes that look free, and removes their nodes. Holds would keep the pods
+    out there, so they would need a buffer again, and so on. So the node of a guest stays (ADR 50).
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without pods."""
         self._nodes: dict[str, tuple[Pod, str]] = {}
         self._numbers = Counter[str]()
 
@@ -204,21 +203,21 @@ class BufferedPods:
         return node in self._numbers
 
     def __len__(self) -> int:
-        """Return how many guests there are."""
+        """Return the number of guests."""
         return len(self._nodes)
 
     def uids(self) -> tuple[str, ...]:
-        """Return who they are."""
+        """Return the UIDs of the guests."""
         return tuple(self._nodes)
 
     def add(self, pod: Pod, node: str) -> None:
-        """Take a pod that goes to a node."""
+        """Add a pod that goes to a node."""
         self._drop(pod.uid)
         self._nodes[pod.uid] = pod, node
         self._numbers[node] += 1
 
     def let_go(self, uid: str, state: State) -> str:
-        """Let a guest go if it is one no more; return its node if that was the last one there."""
+        """Drop a guest that is gone or fits nowhere else; return its node if it was the last."""
         pod, node = self._nodes[uid]
         counted = state.snapshot.counted(uid)
         if counted is not None and counted.node == node and self._seems_to_fit(pod, state):
@@ -239,10 +238,10 @@ class BufferedPods:
 
 
 def lands(pod: Pod, state: State) -> bool:
-    """Return whether a pod was let through since, and kube-scheduler has yet to have it bound.
+    """Return whether Filter has passed a pod since, and kube-scheduler has not bound it yet.
 
-    Until then its buffer stays: the node that has come for it looks empty, for as long as volumes
-    are made. If kube-scheduler itself refuses it, its condition speaks of reservations no longer.
+    Until then its buffer stays: its new node looks empty while volumes are being created. If
+    kube-scheduler itself refuses the pod, its condition no longer mentions reservations.
     """
     known = state.pods.get(pod.name)
     if known is None or known.uid != pod.uid or known.node or state.assumption(pod.uid):
@@ -251,7 +250,7 @@ def lands(pod: Pod, state: State) -> bool:
 
 
 def came_before(pod: Pod, state: State) -> bool:
-    """Return whether a pod came by a buffer of a predecessor, as its node tells: kept, not held."""
+    """Return whether a former leader's buffer brought a pod: its node is kept, and not held."""
     node, row = state.node(pod.node), state.snapshot.row(pod.node)
     if node is None or row is None or not node.is_kept or state.snapshot.has_holds[row]:
         return False
@@ -264,10 +263,10 @@ def _place_in_order(waiting: Waiting) -> tuple[object, ...]:
 
 
 def _is_outsider(pod: Pod, state: State) -> bool:
-    """Return whether a new node is of use to a pod that waits.
+    """Return whether a new node helps a waiting pod.
 
-    None is where its own reservation waits, or room is made already; if only one node would do; or
-    if only kube-scheduler knows what it needs (devices).
+    It does not if the pod's own reservation waits, if room is being made already, if only one node
+    is allowed, or if only kube-scheduler can judge its needs (devices).
     """
     if pod.nominated_node or pod.terminating or pod.has_resource_claims:
         return False

@@ -1,6 +1,6 @@
-"""Capacity, nodes and the bindings under way: the part of the state that bindings change.
+"""Capacity, nodes and pending bindings: the part of the state that bindings change.
 
-The words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
+The terms (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ Key = tuple[str, str]
 
 
 class UnreadableObjects:
-    """The objects that cannot be read, and the nodes that they are about: their room is unknown.
+    """The malformed pods and nodes, and the nodes whose free room is unknown because of them.
 
-    kube-scheduler counts such a pod, and reserver does not. So where something is held on the node
-    only owners may have it, until the object is read or gone.
+    kube-scheduler counts such a pod, and Reserver cannot. So if anything is held on the node, only
+    owners may use it until the object can be read, or is gone.
     """
 
     def __init__(self, snapshot: Snapshot, listener: Listener) -> None:
-        """Begin without doubts; `listener` is notified of each node that is no longer in doubt."""
+        """Begin without any; `listener` is notified of each node that is readable again."""
         self._snapshot = snapshot
         self._listener = listener
         self._nodes: dict[Key, str] = {}
 
     def __iter__(self) -> Iterator[Key]:
-        """Yield the objects that cannot be read."""
+        """Yield the keys of the unreadable objects."""
         return iter(self._nodes)
 
     def note(self, key: Key, node: str) -> None:
-        """Note that an object on a node cannot be read."""
+        """Record an unreadable object on a node."""
         if self._nodes.get(key) == node:
             return
         self.trust(key)
@@ -59,7 +59,7 @@ class UnreadableObjects:
             self._snapshot.mark_unreadable(node, is_unreadable=True)
 
     def trust(self, key: Key) -> None:
-        """Note that an object is read, or gone."""
+        """Remove an object that was read, or is gone."""
         node = self._nodes.pop(key, None)
         if node is not None and node not in self._nodes.values():
             self._snapshot.mark_unreadable(node, is_unreadable=False)
@@ -70,16 +70,16 @@ class CapacityState:
     """Capacity, nodes and the ledger, with the pods that are being bound or resized.
 
     Attributes:
-        listener: is notified of what changes.
-        snapshot: capacity of all nodes.
-        pending_resizes: resizes that were admitted and that the watch does not show yet.
+        listener: notified of all changes.
+        snapshot: the capacity of all nodes.
+        pending_resizes: admitted resizes that the watch does not show yet.
         closures: the nodes that are closed for holds for some time.
-        unreadable: the objects that cannot be read, and on which nodes that matters.
-        public_namespaces: the namespaces whose reservations are named to any pod.
+        unreadable: the unreadable objects and their nodes.
+        public_namespaces: the namespaces whose reservations messages may name to any pod.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
-            ends no reservation but those that its binding names: it may be older than they are.
-        waiting: the pods that were refused because of holds, or for want of their seat, by UID, in
-            the order in which they were first refused.
+            ends only the reservations in its claims: it may be older than others that name it.
+        waiting: the pods that were refused because of holds or a missing seat, by UID, in the
+            order of their first refusal.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class CapacityState:
         quotas: Quotas | None = None,
         failed: Callable[[Ref, Exception], None] = raising,
     ) -> None:
-        """Begin with nothing known.
+        """Begin with an empty state.
 
         Args:
-            listener: is notified of what changes.
-            quotas: what reservations of a namespace may hold together; None for anything.
-            failed: called with each reservation that could not be settled.
+            listener: notified of all changes.
+            quotas: the limits of namespaces; None for no limits.
+            failed: called with each reservation whose settling raised an exception.
         """
         self.listener = listener
         self._nodes: dict[str, Node] = {}
@@ -111,18 +111,18 @@ class CapacityState:
         self._pods: dict[PodName, Pod] = {}
         self._assumed: dict[str, AssumedPod] = {}
         self._shown = 0
-        self._read: dict[str, Pod] = {}  # By UID, those that were read and not shown since.
+        self._read: dict[str, Pod] = {}  # By UID: pods that were read, and not shown since.
 
     def assumption(self, pod_uid: str) -> AssumedPod | None:
-        """Return the binding under way for a pod."""
+        """Return the pending binding of a pod; None without one."""
         return self._assumed.get(pod_uid)
 
     def node(self, name: str) -> Node | None:
-        """Return a node as the watch last showed it; None if it is not known."""
+        """Return a watched node; None without one."""
         return self._nodes.get(name)
 
     def node_seen(self, node: Node) -> None:
-        """Take a node as the watch shows it."""
+        """Store a node from the watch."""
         before = self._nodes.get(node.name)
         self._nodes[node.name] = node
         with self.pending_resizes.giving_way(node.name):
@@ -133,7 +133,7 @@ class CapacityState:
             self.listener.on_node_changed(node.name)
 
     def node_gone(self, name: str) -> None:
-        """Note that a node was deleted."""
+        """Remove a deleted node."""
         self._nodes.pop(name, None)
         self.inflight_binds.drop(name)
         self.snapshot.remove_node(name)
@@ -141,9 +141,9 @@ class CapacityState:
         self.listener.on_node_changed(name)
 
     def assume(self, pod: Pod, node: str, claims: tuple[str, ...]) -> None:
-        """Count a pod as bound, and its slots as claimed, before the API server is asked.
+        """Count a pod as bound, and its slots as claimed, before the binding is written.
 
-        What a slot has beyond the pod's request is free only once the binding is written.
+        The rest of a slot beyond the pod's request is free only once the binding is written.
         """
         self._assumed[pod.uid] = AssumedPod(pod, node, claims)
         self.listener.on_pod_assumed(pod, node)
@@ -156,7 +156,7 @@ class CapacityState:
             self.snapshot.count(with_rest(pod, node, slots, self.snapshot), node)
 
     def confirm(self, pod_uid: str) -> None:
-        """Note that the API server accepted the binding; the watch will show it."""
+        """Record that the API server accepted the binding; the watch will show it."""
         assumption = self._assumed.get(pod_uid)
         if assumption is None:
             return  # The watch was faster.
@@ -167,7 +167,7 @@ class CapacityState:
         self.ledger.written(pod_uid)
         known = self._pods.get(assumption.pod.name)
         if self.is_complete and (known is None or known.uid != pod_uid):
-            # Bound and deleted before we heard of either: it takes nothing now.
+            # Bound and deleted before the watch showed either: it uses nothing now.
             del self._assumed[pod_uid]
             self._uncount(pod_uid)
             self.ledger.pod_gone(assumption.pod)
@@ -184,11 +184,11 @@ class CapacityState:
             self.ledger.unclaim(pod_uid)
 
     def grow(self, pod: Pod, yielded: Mapping[str, int]) -> PendingResize:
-        """Count a bound pod as it is to be, as far as there is room, until it is.
+        """Count a bound pod with its coming requests, as far as there is room, until it is resized.
 
         Args:
-            pod: the pod as the watch shows it, with the requests that it is to have.
-            yielded: what of the holds of its node it may take.
+            pod: the watched pod with its coming requests.
+            yielded: the amounts of its node's holds that it may take.
         """
         shown = self._pods[pod.name]
         growth = self.pending_resizes.began(shown, pod.requests, yielded)
@@ -196,13 +196,13 @@ class CapacityState:
         return growth
 
     def ungrow(self, growth: PendingResize) -> None:
-        """Count a pod as the watch shows it: it was not resized after all."""
+        """Count a pod with its watched requests again: it was not resized."""
         if self.pending_resizes.ended(growth):
             self._place_written(self._pods[growth.pod.name], growth.pod.node)
             self.listener.on_node_changed(growth.pod.node)
 
     def _place_written(self, pod: Pod, node: str) -> None:
-        """Count a bound pod with what it requests, or is to."""
+        """Count a bound pod with its present or coming requests."""
         before = self.snapshot.counted(pod.uid)
         pod = self.pending_resizes.grown(pod)
         with self.pending_resizes.giving_way(node):

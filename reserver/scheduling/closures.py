@@ -1,7 +1,7 @@
-"""Nodes that are closed for holds for some time, as features know it, and why.
+"""Nodes that features close for holds for some time, and the reasons.
 
-A cordon and taints say where a pod may not go now. A closure also says what is to come: a hold that
-would last into it is placed elsewhere.
+Cordons and taints exclude nodes now. A closure also excludes a node ahead of time: a hold that
+would last into the closure is placed elsewhere.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Closure(NamedTuple):
     """A time for which a node is closed for holds.
 
     Attributes:
-        why: a few constant words, which follow "node(s)".
-        since: when it begins, unix seconds.
-        until: when it ends, unix seconds.
-        is_firm: no hold is placed there; else only while there is another place.
-        is_vacated: what is placed there already is placed anew elsewhere.
+        why: the reason, in a few constant words that follow "node(s)".
+        since: its start, unix seconds.
+        until: its end, unix seconds.
+        is_firm: no hold is placed there; else holds are placed there only without another place.
+        is_vacated: placed holds move to other nodes.
     """
 
     why: str
@@ -37,14 +37,14 @@ class Closure(NamedTuple):
     is_vacated: bool = False
 
     def meets(self, reservation: Reservation) -> bool:
-        """Return whether a reservation would hold while it lasts."""
+        """Return whether a reservation would hold during the closure."""
         starts_at, expires_at = reservation.starts_at, reservation.expires_at
         begins = starts_at is None or starts_at < self.until
         return begins and (expires_at is None or expires_at > self.since)
 
 
 NodesByClosure = Mapping[Closure, Nodes]
-"""The nodes of each closure: many nodes close for one reason, so that few closures are judged."""
+"""The nodes of each closure; many nodes share one closure, so there are few to judge."""
 
 
 class Closures:
@@ -56,7 +56,7 @@ class Closures:
         self._vacated = NO_NODES
 
     def set(self, nodes: NodesByClosure) -> Nodes:
-        """Take all closures as they are now; return the nodes of which they have changed."""
+        """Replace all closures; return the nodes whose closures have changed."""
         before, self._nodes = self._nodes, nodes
         self._vacated = NO_NODES.union(*(nodes[each] for each in nodes if each.is_vacated))
         both = before.keys() | nodes.keys()
@@ -69,7 +69,7 @@ class Closures:
         return self._vacated
 
     def tiers(self, reservation: Reservation) -> Iterator[Nodes]:
-        """Yield the nodes to avoid: first all that are closed for a reservation, then the firm."""
+        """Yield the nodes to avoid: first all closed nodes, then only the firmly closed ones."""
         met = tuple(self._met(reservation))
         every = NO_NODES.union(*(nodes for _, nodes in met))
         firm = NO_NODES.union(*(nodes for closure, nodes in met if closure.is_firm))
@@ -78,13 +78,13 @@ class Closures:
             yield firm
 
     def leaving(self, reservation: Reservation) -> Nodes:
-        """Return the nodes that a placed reservation is to leave; a seat stays with its move."""
+        """Return the nodes that a placed reservation has to leave; a seat stays with its move."""
         if reservation.node or reservation.is_seat or not self._vacated:
             return NO_NODES
         return self._vacated.intersection(part.node for part in reservation.placed)
 
     def refusals(self, reservation: Reservation, snapshot: Snapshot) -> dict[str, Bools]:
-        """Return why nodes are closed for a reservation, with their rows."""
+        """Return the reasons of closed nodes for a reservation, with the nodes' rows."""
         by_why: dict[str, Nodes] = {}
         for closure, nodes in self._met(reservation):
             if closure.is_firm:
@@ -100,7 +100,7 @@ class Closures:
 
 
 def without(avoided: Iterable[str], snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether its node is none of those to avoid."""
+    """Return, for each row, whether its node exists and is not to be avoided."""
     open_: Bools = snapshot.exists.copy()
     rows = snapshot.rows([node for node in avoided if snapshot.has_node(node)])
     open_[rows] = False

@@ -1,7 +1,7 @@
-"""Whether reservations that are yet to be written would be backed now, and where.
+"""Decides whether new reservations would be backed now, and their places.
 
-Unlike a pod's fit, which only compares what is held for others, this compares all that is asked
-for: an owner is promised its whole slot.
+Unlike a pod's fit, which compares only held resources, this compares all requested amounts: an
+owner is promised its whole slot.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CHANGES = "others have taken the room during the search; try again"
 
 
 class Lack(NamedTuple):
-    """Why a reservation would not be backed.
+    """The reason for which a reservation would not be backed.
 
     Attributes:
-        at: which one it is.
-        message: what is missing.
-        never: it would not fit if the node were empty but for those before it, or without a node of
-            its own, if all were.
+        at: the index of the reservation.
+        message: the reason in words.
+        never: it would not even fit next to the reservations before it if its node were empty or,
+            without a named node, if all nodes were.
     """
 
     at: int
@@ -48,8 +48,8 @@ class DryRunVerdict(NamedTuple):
     """The verdict on a set of reservations.
 
     Attributes:
-        lacks: those that would not be backed; none if all would be.
-        reservations: all of them, in their order; those that name no node as they are placed.
+        lacks: the reservations that would not be backed; empty if all would be.
+        reservations: all reservations in their order, with their chosen places.
     """
 
     lacks: tuple[Lack, ...]
@@ -62,16 +62,15 @@ def judge_set(
     clock: Callable[[], float],
     instead: Reservation | None = None,
 ) -> Generator[None, None, DryRunVerdict]:
-    """Find which of these would be backed together, and where.
+    """Judge whether new reservations would all be backed together, and find their places.
 
-    Other work may come between the steps, and time passes. What is found has its room in the last
-    one, beside all that holds by then; if others have taken some of it meanwhile, all is judged
-    again.
+    Other work may come between the steps. The room is checked again in the last step, next to all
+    holds at that time; if others have taken some of it, everything is judged again.
 
     Args:
-        reservations: what is to be written.
-        clock: gives unix seconds: a moment would be over by the next step.
-        instead: the reservation that goes when these come.
+        reservations: the new reservations.
+        clock: unix seconds, read in each step.
+        instead: the reservation that they replace.
     """
     for _ in range(_TRIES):
         yield from state.ledger.advancing(clock())
@@ -87,10 +86,10 @@ def judge_set(
 def _judged(
     reservations: Sequence[Reservation], state: State, instead: Reservation | None
 ) -> Generator[None, None, tuple[DryRunVerdict, ByNode]]:
-    """Place a set on trial, and count its amounts on each node.
+    """Place a set in a fork of the state, and sum its amounts on each node.
 
-    Room is judged by the amounts of the beginning. Those that are about their neighbours come last:
-    they are tried among the pods there, as these are at each step.
+    Room is judged by the amounts at the beginning. Reservations with pod affinity or spread come
+    last: they are tried among the pods of each step.
     """
     with _without(instead, state):
         tried = state.fork()
@@ -117,7 +116,7 @@ def _judged(
 def _among(
     found: Iterable[Reservation], state: State, instead: Reservation | None
 ) -> Iterator[None]:
-    """Count those for which there is room until the block ends, and not what they replace."""
+    """Count placed reservations until the block ends, and not the one that they replace."""
     with _without(instead, state), trial(state.snapshot, "set") as seat:
         for one in found:
             _seat(one, seat, {})
@@ -125,7 +124,7 @@ def _among(
 
 
 def _have_room(taken: ByNode, placed: Iterable[Reservation], snapshot: Snapshot) -> bool:
-    """Return whether there is so much free on each node."""
+    """Return whether each node still has the room of the placed reservations."""
     for each in placed:
         rows = snapshot.rows([part.node for part in each.placed]) if each.is_whole else ()
         if len(rows) and not vacant(each.rules, snapshot)[rows].all():
@@ -144,7 +143,7 @@ def _have_room(taken: ByNode, placed: Iterable[Reservation], snapshot: Snapshot)
 
 
 def _in_turn(reservations: Sequence[Reservation]) -> list[int]:
-    """Return the order to judge in: first those that name their node, last those about others."""
+    """Return the order of judging: first with a named node, last with pod affinity or spread."""
 
     def turn(index: int) -> tuple[bool, bool]:
         return _is_about_neighbours(reservations[index]), not reservations[index].node
@@ -161,16 +160,16 @@ def _without(instead: Reservation | None, state: State) -> AbstractContextManage
 
 
 def _take(snapshot: Snapshot, pod: Pod, part: Part) -> None:
-    """Count a pod like this for each slot of a part, as nobody's neighbour."""
+    """Take the requests of a part's slots, without counting pods as neighbours."""
     snapshot.take(part.node, {name: n * part.slots for name, n in pod.requests.items()})
 
 
 def place_now(
     reservation: Reservation, state: State, clock: Callable[[], float]
 ) -> Generator[None, None, tuple[Reservation, str]]:
-    """Find where a reservation is placed, if it is to hold now; else why it has no place.
+    """Find the place of a reservation that holds now, or why it has none.
 
-    One that names its node, or is to start later, is what it was. `clock` gives unix seconds.
+    A reservation that names its node, or starts later, is unchanged. `clock` gives unix seconds.
     """
     yield from state.ledger.advancing(clock())
     if reservation.node or reservation.phase(0, clock()) is not Phase.ACTIVE:
@@ -191,13 +190,13 @@ def _judge(
 
 
 def _seat(reservation: Reservation, seat: Seat, taken: dict[str, dict[str, int]]) -> None:
-    """Count a reservation against those after it."""
+    """Count a reservation against the next ones."""
     pod = slot_pod(reservation)
     for part in reservation.parts:
         so_far = taken.setdefault(part.node, {})
         for name, amount in reservation.resources.items():
             so_far[name] = so_far.get(name, 0) + amount * part.slots
-        if pod.constraints.are_about_neighbours:  # Then it matters how many there are.
+        if pod.constraints.are_about_neighbours:  # The number of pods matters.
             for _ in range(part.slots):
                 seat(pod, part._replace(slots=1))
         else:

@@ -1,4 +1,4 @@
-"""Explains why a pod may or may not have nodes, in kube-scheduler's words and in numbers."""
+"""Explains why a pod may or may not use nodes, in kube-scheduler's words and in numbers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonCount:
-    """One reason why nodes are refused; a node may have several.
+    """One reason for which nodes are refused; a node may have several.
 
     Attributes:
-        reason: in the words of kube-scheduler where it is one of its own.
-        nodes: on how many nodes it holds.
-        examples: the names of some.
+        reason: the reason, in kube-scheduler's words if it is one of its own.
+        nodes: the number of nodes.
+        examples: the names of some of them.
     """
 
     reason: str
@@ -59,12 +59,12 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotYet:
-    """A reservation that a pod may claim, if it held.
+    """A reservation that a pod may claim once it holds.
 
     Attributes:
         reservation: its name.
         reason: why it does not hold yet, in one word.
-        message: why, and what to do.
+        message: the reason in a sentence, and the remedy.
     """
 
     reservation: str
@@ -74,27 +74,27 @@ class NotYet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a pod may or may not have nodes.
+    """Why a pod may or may not use each node.
 
     Attributes:
         pod: ``namespace/name``.
-        node: where it is bound already; empty while it is not.
-        summary: one line in the manner of kube-scheduler.
-        nodes: how many there are.
-        available: how many of them it may have; 0 for a pod that is on one.
-        reasons: why not the others, the most frequent first; none for a pod that is on one.
-        in_the_way: the reservations that hold what it needs, on nodes from which nothing else
-            keeps it, at most `MOST_RESERVATIONS`, those that end first first.
-        more_in_the_way: how many were left out.
-        exempt: its priority is so high that holds do not apply.
-        has_resource_claims: no hold has their devices, and only kube-scheduler knows where some are
-            free.
+        node: its node; empty if unbound.
+        summary: one line in kube-scheduler's style.
+        nodes: the number of nodes.
+        available: the number of nodes that it may use; 0 for a bound pod.
+        reasons: the reasons against the others, most frequent first; empty for a bound pod.
+        in_the_way: the reservations that hold its room on nodes that nothing else excludes, at most
+            `MOST_RESERVATIONS`, earliest expiry first.
+        more_in_the_way: the number of reservations left out.
+        exempt: whether its priority exempts it from holds.
+        has_resource_claims: whether it has ResourceClaims: holds have no devices, and only
+            kube-scheduler can see free ones.
         owns: the reservations that hold capacity for it now.
-        pending: those that will, oldest first, at most `MOST_RESERVATIONS`; none for a pod that is
-            on a node.
-        nodes_without_holds: on how many nodes nothing is held.
-        nodes_with_holds: what the holds of each mean, at most `MOST_NODES`, seats first.
-        truncated: how many nodes with holds were left out.
+        pending: the reservations that will, oldest first, at most `MOST_RESERVATIONS`; empty for a
+            bound pod.
+        nodes_without_holds: the number of nodes without holds.
+        nodes_with_holds: the effect of the holds of each node, at most `MOST_NODES`, seats first.
+        truncated: the number of nodes with holds left out.
     """
 
     pod: str
@@ -115,7 +115,7 @@ class Explanation:
 
 
 def explain(pod: Pod, state: State, now: float) -> Explanation:
-    """Return why a pod may or may not have each node, at `now` (unix seconds)."""
+    """Return why a pod may or may not use each node, at `now` (unix seconds)."""
     state.ledger.advance(now, most=None)
     snapshot = state.snapshot
     seats = state.ledger.seats(pod)
@@ -157,7 +157,7 @@ def explain(pod: Pod, state: State, now: float) -> Explanation:
 
 
 def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dict[str, Bools]:
-    """Return each reason why nodes refuse an unbound pod, with the rows of those nodes."""
+    """Return each reason against an unbound pod, with the rows of the nodes."""
     snapshot = state.snapshot
     own = seats_by_node(pod, seats, state.ledger)
     held = np.flatnonzero(snapshot.guarded & snapshot.exists)
@@ -186,7 +186,7 @@ def _any(masks: Iterable[Bools], snapshot: Snapshot) -> Bools:
 
 
 def count_reasons(found: dict[str, Bools], snapshot: Snapshot) -> tuple[ReasonCount, ...]:
-    """Return on how many nodes each reason holds, the most frequent first."""
+    """Return the number of nodes of each reason, most frequent first."""
     counts = []
     for reason, refused in found.items():
         rows = np.flatnonzero(refused)
@@ -201,7 +201,7 @@ def _on_its_node(pod: Pod) -> str:
 
 
 def summary(nodes: int, available: int, reasons: Sequence[ReasonCount]) -> str:
-    """Return how many of all nodes are available, and why not the others, in one line."""
+    """Return the number of available nodes, and the reasons against the others, in one line."""
     counted = ", ".join(f"{count.nodes} {count.reason}" for count in reasons)
     return f"{available}/{nodes} nodes are available{': ' if counted else ''}{counted}."
 
@@ -218,9 +218,9 @@ def _pending(pod: Pod, state: State) -> Iterator[NotYet]:
 
 
 def _elsewhere(pod: Pod, state: State) -> dict[Ref, str]:
-    """Return the reservation that a pod could claim in another namespace, and that namespace.
+    """Return the reservations that a pod could claim in another namespace, with the namespace.
 
-    An owner without a namespace is of that of its ConfigMap: often somebody forgot to write it.
+    An owner without a namespace gets that of its ConfigMap: often its author forgot to write it.
     """
     found: dict[Ref, str] = {}
     for namespace in sorted(state.public_namespaces - {pod.name.namespace}):
@@ -230,7 +230,7 @@ def _elsewhere(pod: Pod, state: State) -> dict[Ref, str]:
 
 
 def _in_the_way(pod: Pod, rows: Rows, state: State) -> list[Reservation]:
-    """Return the reservations of others that hold resources a pod needs; the first to end first."""
+    """Return others' reservations that hold resources on these rows, earliest expiry first."""
     own = state.ledger.owned_by(pod)
     holds = [
         reservation

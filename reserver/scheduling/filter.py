@@ -1,9 +1,9 @@
-"""Filter: which of the nodes that kube-scheduler names the pod may have.
+"""Filter: decides which of the nodes that kube-scheduler names a pod may use.
 
-Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets its seats and
-nothing else; anybody else gets nodes where nothing is held for others, then those where it fits
-beside the holds, and not more than kube-scheduler profits from (each name answered costs it time).
-Messages are few and constant: one that varies would make kube-scheduler try again without end.
+Names are a sample of the nodes that pass kube-scheduler's own filters. An owner gets only its
+seats; any other pod gets nodes without holds first, then nodes where it fits next to the holds, and
+no more than kube-scheduler needs (each returned name costs it time). Messages are few and constant:
+a varying message would make kube-scheduler retry without end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Retry, WaitsFor
 
 ANSWER_LIMIT = LEAST_SAMPLE
-"""How many nodes are enough: more cost throughput and place no better."""
+"""Most nodes in an answer: more cost throughput, and improve no placement."""
 
 _FIRST_CHUNK = 128
 _MOST_NAMED = 3
@@ -46,10 +46,10 @@ BOUND = "bound to another node already"
 
 
 def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> FilterVerdict:
-    """Return which of the named nodes the pod may have, and why not the others.
+    """Return the named nodes that a pod may use, and the reasons against the others.
 
     Args:
-        names: the nodes that it may choose from, best for it first.
+        names: the nodes of the call, best first.
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)
@@ -72,11 +72,11 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
 
 
 def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
-    """Return the pod's own node if it waits there to be resized.
+    """Return the own node of a bound pod that waits for a resize.
 
-    kube-scheduler asks for those whose resize the kubelet has deferred, to preempt if it does not
-    fit (InPlacePodVerticalScalingSchedulerPreemption, alpha in 1.37). The kubelet resizes it as
-    soon as there is room, held or not; whether pods are evicted for that, Preempt says.
+    kube-scheduler calls for pods whose resize the kubelet has deferred, to preempt if they do not
+    fit (InPlacePodVerticalScalingSchedulerPreemption, alpha in 1.37). The kubelet resizes the pod
+    as soon as there is room, held or not; Preempt decides whether pods are evicted for that.
     """
     nodes = [name for name in names if name == pod.node]
     return FilterVerdict(nodes=nodes, refused={} if nodes else dict.fromkeys(names, BOUND))
@@ -85,10 +85,10 @@ def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
 def _for_anybody(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> FilterVerdict:
-    """Return nodes where the pod takes nothing held for others, first those without holds.
+    """Return nodes on which a pod takes no held room of others, nodes without holds first.
 
-    A pod of a group gets only these, if there are any: there kube-scheduler counts the others of
-    the group. Else it gets one, where we do.
+    A pod of a group gets only nodes without holds, if there are any: there kube-scheduler counts
+    the other pods of the group. Else it gets one node, on which Reserver counts it.
     """
     # Soft constraints are scored over the whole sample.
     enough = len(names) if pod.has_preferences else ANSWER_LIMIT
@@ -117,9 +117,9 @@ def _for_owner(
     gang: Attempt,
     now: float,
 ) -> tuple[FilterVerdict | None, Reservation | None]:
-    """Return the seats among the names, or how to reach one; None if it may land elsewhere.
+    """Return the verdict on an owner: its seats, or the way to one; None if it may land elsewhere.
 
-    The second value is the seat that kube-scheduler has refused last.
+    The second value is the last seat that kube-scheduler has refused.
     """
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
@@ -129,15 +129,15 @@ def _for_owner(
     enough = 1 if pod.group else len(names) if pod.has_preferences else ANSWER_LIMIT
     if here := list(islice(usable([node for node in on_node if node in named]), enough)):
         return FilterVerdict(nodes=here), None
-    # A seat that kube-scheduler was steered to and that is not among the names now was refused by
-    # its own filters, and so were those before it: it tries the nominated node first.
+    # kube-scheduler tries the nominated node first. So its own filters refused a nominated seat
+    # that is not among the names, and the seats before it.
     nodes = list(_with_room(pod, list(on_node), state.snapshot))
     was_tried = pod.nominated_node in nodes and any(usable([pod.nominated_node]))
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
     refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
     if lost is not None and state.inflight_binds.has(lost.node, now):
-        # As a rule kube-scheduler tries again before that, when it has heard of the failure
+        # As a rule kube-scheduler retries before that, when it has heard of the failure
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
         later = Retry(pod, attempts=1, after_s=FORGETTING_S)
         return FilterVerdict(refused=refused, effects=(later,), waits_for=WaitsFor.SEAT), None
@@ -153,7 +153,7 @@ def _for_owner(
 
 
 def _with_room(pod: Pod, nodes: Sequence[str], snapshot: Snapshot) -> Iterable[str]:
-    """Return the nodes, but for those with borrowers where there is no room: for now."""
+    """Return the nodes except those that borrowers have filled, for now."""
     borrowed = [node for node in nodes if snapshot.lending.has_borrowers(node)]
     if not borrowed:
         return nodes
@@ -169,7 +169,7 @@ def _usable(
     state: State,
     gang: Attempt,
 ) -> Iterator[str]:
-    """Yield the nodes among some where a pod can have its seat; no more are judged than asked."""
+    """Yield the nodes on which a pod can use its seat, judged lazily."""
     for chunk in _chunks(nodes):
         seats = (seat for node in chunk for seat in on_node[node])
         own = with_yields(seats_by_node(pod, seats, state.ledger), pod, chunk, state.ledger)
@@ -180,7 +180,7 @@ def _usable(
 def _fits_beside_holds(
     pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
 ) -> Bools:
-    """Return, for each row, whether the pod fits beside what is held and promised to others."""
+    """Return, for each row, whether a pod fits next to others' holds and promised room."""
     own: Seats = NO_SEATS
     if seats:
         named = frozenset(names)
@@ -189,16 +189,16 @@ def _fits_beside_holds(
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))
     conceded = state.ledger.conceded(pod)
-    if conceded is not None:  # Where more than that counts, sums are exact.
+    if conceded is not None:  # For nodes with other terms, use exact sums.
         exact = own.keys() | promised.keys() | state.ledger.conceding_to_owner(pod)
         own = with_yields({n: own.get(n, NO_SEAT) for n in exact}, pod, exact, state.ledger)
     return fits_beside_holds(pod, state.snapshot, own, promised, conceded)
 
 
 def _without_holds(names: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
-    """Yield the names of nodes where nothing is held, in their order, by the smaller set of them.
+    """Yield the names of nodes without holds, in order, by a look-up in the smaller set.
 
-    Where most nodes have holds, those that are not known yet are left to `_fitting`.
+    If most nodes have holds, unknown nodes are left to `_fitting`.
     """
     without, holding = snapshot.without_holds, snapshot.holding
     if len(without) < len(holding):
@@ -207,10 +207,9 @@ def _without_holds(names: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
 
 
 def _fitting(names: Sequence[str], fits: Bools, snapshot: Snapshot) -> Iterable[str]:
-    """Return the names of nodes that fit or are not known yet, in their order.
+    """Return the names of nodes that fit or are unknown yet, in order.
 
-    Looking up rows takes longest: it is done only if it tells names apart, and until they are
-    enough.
+    Looking up rows takes longest: it is done lazily, and only if results differ between rows.
     """
     by_row = fits.tobytes()
     if b"\0" not in by_row:
@@ -222,7 +221,7 @@ def _fitting(names: Sequence[str], fits: Bools, snapshot: Snapshot) -> Iterable[
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield names in chunks that grow fourfold: few chunks, and the first is small."""
+    """Yield names in chunks that grow fourfold, so that the first is small and chunks are few."""
     start, size = 0, _FIRST_CHUNK
     while start < len(names):
         yield names[start : start + size]
@@ -232,7 +231,7 @@ def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 def _name_holds(
     pod: Pod, names: Sequence[str], state: State
 ) -> tuple[dict[str, str], tuple[Ref, ...]]:
-    """Return the reservation in the way on each node, or constant words if they are many."""
+    """Return the reservation in the way on each node, or constant words if there are many."""
     first: dict[str, Reservation | None] = {}
     refs = set()
     for name, other in zip(names, in_the_way(pod, names, state.ledger), strict=True):

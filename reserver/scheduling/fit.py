@@ -1,15 +1,15 @@
-"""Whether a pod fits on a node, and every reason why it does not.
+"""Decides whether a pod fits on a node, with every reason why it does not.
 
-`fit` and `fits` agree with kube-scheduler on all that `docs/fit.md` lists, and add what is held:
-what P may use on N = allocatable − requests of the pods there − what reservations hold there + the
-slots that P would claim there.
+`fit` and `fits` agree with kube-scheduler on all rules in `docs/fit.md`, and add the holds:
+room of P on N = allocatable − requests of the pods on N − holds on N + the slots that P would claim
+on N.
 
-For nodes that kube-scheduler itself has named, `fits_beside_holds` is enough: only resources that P
-requests *and* that somebody else holds, or gets back once a pod goes, are compared. All else is
-kube-scheduler's business there, and its picture of it is fresher than ours.
+For nodes that kube-scheduler has named, `fits_beside_holds` is enough: it compares only resources
+that P requests *and* that other owners hold, or get back once a pod goes. kube-scheduler has judged
+all others, with a fresher view.
 
-The matrix of the snapshot is clamped, and says rightly where there is no room. Where something is
-taken out of a sum (a seat, what yields, victims) all is computed in exact integers (docs/adr/0015).
+The matrix of the snapshot is clamped, and correct where there is no room. Where amounts are taken
+out of a sum (a seat, yielding holds, victims), exact integers are used (docs/adr/0015).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from reserver.scheduling.reasons import HELD, UNKNOWN_NODE, Reason, Refusal, ins
 from reserver.scheduling.request_arrays import ByNode, request_columns
 
 EXEMPT_PRIORITY = 2_000_000_000
-"""From this priority on holds refuse nothing in the namespaces trusted with that: no node agent."""
+"""Pods from this priority on are exempt from holds in trusted namespaces, as node agents are."""
 
 _MOST_UNKNOWN = 16
 
@@ -44,15 +44,14 @@ _NOTHING: ByNode = MappingProxyType({})
 
 
 class Seat(NamedTuple):
-    """The held room that an owner may use on one node, besides the free room.
+    """The held room that an owner may use on one node in addition to the free room.
 
     Attributes:
-        slot: what it would claim there: a slot of each of its reservations.
-        later: what is held there by reservations that stand behind those whose slots cover the
-            pod's request, the oldest of its own. They do not count against the slot: room that was
-            taken when they were written is not theirs.
-        yielded: what is held there for others that its priority may take, or that it may borrow.
-        returned: how much of the slot is borrowed, so that it is held against nobody until then.
+        slot: the resources that it would claim there: one slot of each of its reservations.
+        later: the amounts held there behind the oldest of its reservations whose slots cover the
+            request. They do not count against the slot: these reservations came later.
+        yielded: the amounts of others' holds there that it may take or borrow.
+        returned: the borrowed part of the slot, which the matrix does not count as held.
     """
 
     slot: Mapping[str, int]
@@ -62,17 +61,17 @@ class Seat(NamedTuple):
 
 
 Seats = Mapping[str, Seat]
-"""An owner's seat on each node where it has one (`seats_by_node`)."""
+"""An owner's seats by node (`seats_by_node`)."""
 
 NO_SEATS: Seats = MappingProxyType({})
 NO_SEAT = Seat({}, {})
 
 
 def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple[Reason, ...]:
-    """Return every reason why a pod does not fit on a node; none if it fits.
+    """Return every reason why a pod does not fit on a node; empty if it fits.
 
     Args:
-        pod: the pod, not on a node yet.
+        pod: an unbound pod.
         own: the pod's seats.
     """
     row = snapshot.row(node)
@@ -85,13 +84,13 @@ def fit(pod: Pod, node: str, snapshot: Snapshot, own: Seats = NO_SEATS) -> tuple
 def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
     """Return, for each row of the snapshot, whether a pod fits on its node.
 
-    A row without a known Node object does not fit. The arguments are those of `fit`.
+    A row without a Node object does not fit. The arguments are those of `fit`.
     """
     return fits_where(pod, snapshot, fits_beside_holds(pod, snapshot, own))
 
 
 def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
-    """Return the same where it is known already whether the pod fits beside the holds."""
+    """Return the result of `fits`, given the result of `fits_beside_holds`."""
     free: Bools = snapshot.exists & beside
     judges = (node_refusals, _lacks, _neighbour_refusals)  # The last takes longest.
     refuse(free, chain.from_iterable(judge(pod, snapshot) for judge in judges))
@@ -99,20 +98,20 @@ def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
 
 
 def allowed(pod: Pod, snapshot: Snapshot) -> Bools:
-    """Return, for each row of the snapshot, whether a pod may go there if there is room."""
+    """Return, for each row of the snapshot, whether constraints allow a pod there."""
     free = snapshot.exists.copy()
     refuse(free, constraint_refusals(pod, snapshot))
     return free
 
 
 def refuse(free: Bools, refusals: Iterator[Refusal]) -> None:
-    """Take what is refused from the free rows; what comes after the last of them is not judged."""
+    """Remove refused rows from the free rows; stop once no free row is left."""
     while free.any() and (refusal := next(refusals, None)):
         free &= ~refusal.rows
 
 
 def refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
-    """Yield what refuses nodes, in the order of kube-scheduler's default plugins.
+    """Yield all refusals of nodes, in the order of kube-scheduler's default plugins.
 
     A reason may come more than once. The arguments are those of `fit`.
     """
@@ -123,7 +122,7 @@ def refusals(pod: Pod, snapshot: Snapshot, own: Seats) -> Iterator[Refusal]:
 
 
 def constraint_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what refuses nodes, resources aside."""
+    """Yield the refusals of nodes except for resources and holds."""
     return chain(node_refusals(pod, snapshot), _neighbour_refusals(pod, snapshot))
 
 
@@ -134,9 +133,9 @@ def _neighbour_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield each resource of which nodes have too little, holds aside (noderesources/fit.go).
+    """Yield each resource of which nodes have too little, without holds (noderesources/fit.go).
 
-    Of those that no node offers, only the first few: a pod may ask for any number.
+    Of resources that no node offers, only the first few: a pod may request any number.
     """
     unknown = 0
     for resource, amount in pod.requests.items():
@@ -150,7 +149,7 @@ def _lacks(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
-    """Return the rows where there is room, but it is held for others, or comes back to them."""
+    """Return the rows whose room is held for others, or comes back to them."""
     held: Bools = snapshot.guarded & snapshot.exists & ~fits_beside_holds(pod, snapshot, own)
     rows = np.flatnonzero(held)
     held[rows] = has_room(pod, snapshot, rows)
@@ -158,16 +157,16 @@ def _held(pod: Pod, snapshot: Snapshot, own: Seats) -> Refusal:
 
 
 def is_exempt(pod: Pod, snapshot: Snapshot) -> bool:
-    """Return whether holds do not apply to a pod.
+    """Return whether a pod is exempt from holds.
 
-    Any tenant may ask for the system's priority classes where no quota forbids it, so it takes one
-    of the namespaces that are trusted with them, too.
+    Any tenant may use the system's priority classes if no quota forbids it, so the namespace has to
+    be trusted as well.
     """
     return pod.priority >= EXEMPT_PRIORITY and pod.name.namespace in snapshot.exempt_namespaces
 
 
 def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) -> dict[str, Seat]:
-    """Return an owner's seat on each node where reservations hold capacity for it now."""
+    """Return an owner's seat on each node on which reservations hold capacity for it now."""
     on_node: dict[str, list[Reservation]] = {}
     for seat in seats:
         on_node.setdefault(seat.node, []).append(seat)
@@ -184,7 +183,7 @@ def seats_by_node(pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) ->
 def with_yields(
     own: Mapping[str, Seat], pod: Pod, nodes: Iterable[str], ledger: LedgerView
 ) -> dict[str, Seat]:
-    """Return an owner's seats, and what its priority may take of others' holds on some nodes."""
+    """Return an owner's seats with the amounts of others' holds that it may take or borrow."""
     shares = dict(own)
     for node, yielded in ledger.yielding(pod, nodes).items():
         shares[node] = own.get(node, NO_SEAT)._replace(yielded=yielded)
@@ -192,9 +191,9 @@ def with_yields(
 
 
 def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[Reservation | None]:
-    """Yield, for each node, the oldest reservation of others that holds capacity there, or None.
+    """Yield, for each node, the oldest hold there that counts against a pod, or None.
 
-    What the pod may claim is found once, however many nodes there are.
+    The reservations that the pod may claim are computed once for all nodes.
     """
     own = ledger.owned_by(pod)
     for node in nodes:
@@ -203,7 +202,7 @@ def in_the_way(pod: Pod, nodes: Iterable[str], ledger: LedgerView) -> Iterator[R
 
 
 def is_in_the_way(reservation: Reservation, pod: Pod, own: Container[Ref]) -> bool:
-    """Return whether a hold counts against a pod; `own`: what the pod may claim."""
+    """Return whether a hold counts against a pod; `own` are the refs that the pod may claim."""
     is_open = reservation.yields_to(pod.priority) or reservation.lends_to(pod)
     return reservation.ref not in own and not is_open
 
@@ -215,21 +214,21 @@ def fits_beside_holds(
     taken: ByNode = _NOTHING,
     conceded: Int64s | None = None,
 ) -> Bools:
-    """Return, for each row, whether the pod fits beside what is held there for others.
+    """Return, for each row, whether a pod fits next to others' holds.
 
-    That is one comparison for each resource, and a sum for each node that the arguments name.
+    This takes one comparison for each resource, and a sum for each node in the arguments.
 
     Args:
-        pod: the pod, not placed yet.
+        pod: an unbound pod.
         snapshot: capacity.
-        own: the pod's seats (`seats_by_node`), and what it may take besides (`with_yields`).
-        taken: what is taken by node beside what the snapshot shows; negative for what comes free.
-        conceded: what the pod may take of others' holds on all other nodes (`Concessions`).
+        own: the pod's seats (`seats_by_node`), with amounts that it may take (`with_yields`).
+        taken: amounts by node that are taken beyond the snapshot; negative for freed amounts.
+        conceded: the amounts of others' holds that it may take on all other nodes
+            (`Concessions`).
 
     Returns:
-        A bool array, rows, that may be read-only. A node with holds whose Node object is unknown
-        does not fit: nobody can tell what room it has. Where something cannot be read only owners
-        do.
+        A bool array of rows, perhaps read-only. A node with holds but without a Node object does
+        not fit, as its room is unknown. Only owners fit on a node with unreadable objects.
     """
     if is_exempt(pod, snapshot):
         return np.ones(len(snapshot.exists), dtype=np.bool_)
@@ -255,7 +254,7 @@ def fits_beside_holds(
             _fits_exactly(amount, snapshot.amounts(node, name), seat, name, gone.get(name, 0))
             for name, amount in asked.items()
         )
-    if snapshot.unreadable_nodes:  # Rare: an owner's seat is its own all the same.
+    if snapshot.unreadable_nodes:  # Rare; an owner's seat stays its own.
         unreadable = snapshot.has_unreadable & snapshot.guarded
         unreadable[[row for row, node in special.items() if own.get(node, NO_SEAT).slot]] = False
         free &= ~unreadable
@@ -263,7 +262,7 @@ def fits_beside_holds(
 
 
 def _fits_into(pod: Pod, snapshot: Snapshot, conceded: Int64s) -> Bools:
-    """Return, for each row, whether a pod fits beside what is held and not conceded to it."""
+    """Return, for each row, whether a pod fits next to the holds that are not conceded to it."""
     fits: Bools = (snapshot.exists | ~snapshot.guarded) & ~snapshot.whole
     for column, amount in zip(*request_columns(pod, snapshot), strict=True):
         offered, requested = snapshot.allocatable[:, column], snapshot.requested[:, column]
@@ -286,7 +285,7 @@ def _fits_exactly(amount: int, amounts: Amounts, seat: Seat, resource: str, take
 
 
 def has_room(pod: Pod, snapshot: Snapshot, rows: Rows) -> Bools:
-    """Return, for each row, whether all that the pod requests is unused there, holds aside."""
+    """Return, for each row, whether the pod's requests are free there, without holds."""
     columns, amounts = request_columns(pod, snapshot)
     if any(amount and name not in snapshot.columns for name, amount in pod.requests.items()):
         return np.zeros(len(rows), dtype=np.bool_)  # No node offers it.

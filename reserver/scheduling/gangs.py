@@ -1,9 +1,9 @@
-"""PodGroups: what Filter has answered for members that are not bound yet.
+"""PodGroups: the answers of Filter for unbound members.
 
-kube-scheduler asks for the pods of a group one after the other, and binds them together once all
-have a node (schedule_one_podgroup.go). It counts those before on their nodes, but knows nothing of
-holds. So where capacity is held Filter answers one node only, remembers it, and counts the pod
-there against those of its group that come after it (docs/adr/0053-gangs-counted.md).
+kube-scheduler calls for the pods of a group one after the other, and binds them together once all
+have a node (schedule_one_podgroup.go). It counts earlier pods on their nodes, but does not see
+holds. So where capacity is held, Filter returns one node only, remembers it, and counts the pod
+there against the later pods of its group (docs/adr/0053-gangs-counted.md).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import Slot
 
 ATTEMPT_S = 5.0
-"""How long after an answer the next pod of its group may belong to another attempt, in seconds: all
-calls of one attempt follow each other."""
+"""Seconds after an answer from which the group's next call belongs to another attempt: the calls
+of one attempt follow each other."""
 
 
 PAUSE_S = 0.5
-"""So long nobody of a group is answered between two attempts, in seconds, unless kube-scheduler has
-nothing else to do: then it tries again at once."""
+"""Least seconds between two attempts of a group, unless kube-scheduler is idle: then it retries at
+once."""
 
 
 class _Place(NamedTuple):
-    """Where a pod goes: its slots there, and what it takes beside them."""
+    """The node of a pod, its slots there, and the amounts that it takes beyond them."""
 
     node: str
     slots: tuple[Slot, ...]
@@ -37,15 +37,15 @@ class _Place(NamedTuple):
 
 
 class Attempt:
-    """The pods of a group that kube-scheduler has chosen nodes for in one attempt.
+    """The pods of a group that Filter has answered in one attempt.
 
     Attributes:
-        spent: how many slots they take, by reservation and node.
-        taken: what they take beside their slots, by node and resource.
+        spent: the number of slots that they take, by reservation and node.
+        taken: the amounts that they take beyond their slots, by node and resource.
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without pods."""
         self.spent: Counter[Slot] = Counter()
         self.taken: dict[str, Counter[str]] = {}
         self._places: dict[str, _Place | None] = {}
@@ -53,15 +53,15 @@ class Attempt:
         self._last = 0.0
 
     def is_before(self, now: float) -> bool:
-        """Return whether its last call is too long ago for another one at `now` (unix seconds)."""
+        """Return whether the attempt is over at `now` (unix seconds)."""
         return abs(now - self._last) >= ATTEMPT_S
 
     def has(self, pod_uid: str) -> bool:
-        """Return whether a pod was answered; each is once."""
+        """Return whether a pod was answered; each pod is answered once in an attempt."""
         return pod_uid in self._places
 
     def put(self, pod: Pod, node: str, seats: Iterable[Reservation], now: float) -> None:
-        """Count a pod that was answered at `now`; `node` is empty where nothing is held."""
+        """Count a pod that was answered at `now`; `node` is empty if it has no holds."""
         place = None
         if node:
             seats = tuple(seats)
@@ -79,10 +79,10 @@ class Attempt:
             self.taken.setdefault(place.node, Counter()).update(place.beside)
 
     def next(self, pod_uid: str, now: float) -> Attempt:
-        """Return the attempt that asks for a pod again at `now` (unix seconds).
+        """Return the attempt of a repeated call for a pod at `now` (unix seconds).
 
-        It may have begun with others: if kube-scheduler has paused since the pod was answered, with
-        those that were answered after the pause.
+        If kube-scheduler has paused since the pod was answered, the attempt began after the pause,
+        with the pods that were answered since.
         """
         uids = list(self._places)
         since = uids[uids.index(pod_uid) :]
@@ -95,7 +95,7 @@ class Attempt:
         return attempt
 
     def places(self) -> Iterator[tuple[str, str]]:
-        """Yield the UIDs of the pods that go where something is held, and where; the last first."""
+        """Yield UID and node of the pods on nodes with holds, last first."""
         for uid, place in reversed(self._places.items()):
             if place is not None:
                 yield uid, place.node
@@ -110,33 +110,33 @@ class Attempt:
 
 
 NOBODY = Attempt()
-"""That of a pod without a group; nobody is put into it."""
+"""The attempt of a pod without a group; always empty."""
 
 
 class Gangs:
-    """The pods of each PodGroup that are not bound, and the last attempt to place them."""
+    """The unbound pods of each PodGroup, and the last attempt to place them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without groups."""
         self._waiting: dict[tuple[str, str], dict[str, Pod]] = {}
         self._attempts: dict[tuple[str, str], Attempt] = {}
 
     def waiting(self, pod: Pod) -> Mapping[str, Pod]:
-        """Return the pods of a pod's group that are not bound, by UID, as the watch shows them."""
+        """Return the watched unbound pods of a pod's group, by UID."""
         return self._waiting.get(_group(pod), {})
 
     def seen(self, pod: Pod) -> None:
-        """Take a pod that is not bound, as the watch shows it."""
+        """Store an unbound pod from the watch."""
         if pod.group:
             self._waiting.setdefault(_group(pod), {})[pod.uid] = pod
 
     def attempt(self, pod: Pod, now: float) -> Attempt:
         """Return the attempt that a Filter call for a pod belongs to.
 
-        It is another one if the pod was answered in the last one already (`Attempt.next`).
+        A pod that was already answered in the last attempt begins another one (`Attempt.next`).
 
         Args:
-            pod: of a group.
+            pod: a pod of a group.
             now: unix seconds.
         """
         last = self._attempts.get(_group(pod))
@@ -148,8 +148,8 @@ class Gangs:
         """Count a pod of a group as going to a node.
 
         Args:
-            node: the only node that it was answered; empty if none of those it was is guarded.
-            seats: its own there.
+            node: the only node in its answer; empty if no node in its answer is guarded.
+            seats: its seats there.
             now: unix seconds.
         """
         attempt = self.attempt(pod, now)
@@ -160,7 +160,7 @@ class Gangs:
             del self._attempts[oldest]
 
     def drop(self, pod: Pod) -> None:
-        """Stop counting a pod: it is being bound, or gone."""
+        """Stop counting a pod that is being bound, or is gone."""
         if not pod.group:
             return
         if attempt := self._attempts.get(_group(pod)):

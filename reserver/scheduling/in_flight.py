@@ -1,13 +1,13 @@
-"""Bindings and resizes in flight: decided, and not shown by a watch yet.
+"""Bindings and resizes in flight: decided, but not shown by a watch yet.
 
 A pod is assumed from the decision of Bind until the watch shows its binding. kube-scheduler counts
-it on its node from choosing the node until it hears that the binding failed. A seat that it refuses
-for lack of room meanwhile is not lost.
+the pod on its node from its own choice until it hears that the binding failed. A seat that it
+refuses for lack of room meanwhile is not lost.
 
-An API server writes a resize onto the very revision of the pod that it asked the webhook about, or
-not at all: it compares, and asks anew. So the pod's next revision shows the growth, or there is
-none. Until then it is no more than a claim, and perhaps a made-up one: it counts as far as there is
-room that nobody holds, and gives way to what the watch shows meanwhile (docs/adr/0059).
+The API server writes a resize only onto the revision of the pod that it sent to the webhook, or
+calls the webhook again. So the pod's next revision shows the growth, or there is none. Until then
+the growth is only a claim, perhaps a false one: it counts as far as there is unheld room, and gives
+way to pods that the watch shows meanwhile (docs/adr/0059).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from reserver.reservations.ledger import Ledger
 
 @dataclass(slots=True)
 class AssumedPod:
-    """A binding that was decided and that the watch has yet to show.
+    """A decided binding that the watch has yet to show.
 
     Attributes:
-        pod: the pod as it was when the binding was decided.
-        node: where it goes.
-        claims: the identities of the reservations that it claims.
+        pod: the judged version of the pod.
+        node: its node.
+        claims: the identities of the claimed reservations.
         is_written: the API server has accepted the binding.
-        is_gone: the pod was deleted, and its claims are taken back until the binding is answered.
+        is_gone: the pod was deleted, and its claims are taken back until the binding has a result.
     """
 
     pod: Pod
@@ -42,7 +42,7 @@ class AssumedPod:
 
 
 def slots_of(pod: Pod, node: str, claims: tuple[str, ...], ledger: Ledger) -> Mapping[str, int]:
-    """Return what the slots hold on a node that a pod claims."""
+    """Return the resources of the slots that a pod claims on a node."""
     slots: Counter[str] = Counter()
     for seat in ledger.seats(pod) if claims else ():
         if seat.node == node and seat.identity in claims:
@@ -51,7 +51,7 @@ def slots_of(pod: Pod, node: str, claims: tuple[str, ...], ledger: Ledger) -> Ma
 
 
 def with_rest(pod: Pod, node: str, slots: Mapping[str, int], snapshot: Snapshot) -> Pod:
-    """Return a pod that takes its request, and also the free rest of its slots."""
+    """Return a pod whose requests include the free rest of its slots."""
     requests = dict(pod.requests)
     row = snapshot.row(node)
     if row is None:
@@ -66,29 +66,29 @@ def with_rest(pod: Pod, node: str, slots: Mapping[str, int], snapshot: Snapshot)
 
 
 FORGETTING_S = 1.0
-"""How long kube-scheduler may go on counting a pod whose binding failed, in seconds. It hears of it
-within milliseconds; but the pod that it is just trying has a snapshot from before."""
+"""Seconds for which kube-scheduler may still count a pod whose binding failed. It hears of the
+failure within milliseconds; but its current scheduling cycle uses an older snapshot."""
 
 
 class InFlightBinds:
-    """The nodes where kube-scheduler counts pods that may not get there."""
+    """The nodes on which kube-scheduler counts pods that may not be bound there."""
 
     def __init__(self) -> None:
         self._asked: dict[str, int] = {}
         self._failed_at: dict[str, float] = {}
 
     def asked(self, node: str) -> None:
-        """Count a pod as undecided from its Bind call on, until `decided` is called."""
+        """Count an undecided Bind call for a node, until `decided` is called."""
         self._asked[node] = self._asked.get(node, 0) + 1
 
     def decided(self, node: str) -> None:
-        """Count it no longer."""
+        """Stop counting a Bind call."""
         self._asked[node] -= 1
         if not self._asked[node]:
             del self._asked[node]
 
     def failed(self, node: str, now: float) -> None:
-        """Note that a binding was refused or failed at `now` (unix seconds)."""
+        """Record a refused or failed binding at `now` (unix seconds)."""
         self._failed_at.pop(node, None)
         self._failed_at[node] = now
         while abs(now - next(iter(self._failed_at.values()))) >= FORGETTING_S:
@@ -99,20 +99,20 @@ class InFlightBinds:
         self._failed_at.pop(node, None)
 
     def has(self, node: str, now: float) -> bool:
-        """Return whether there may be such a pod on a node at `now` (unix seconds)."""
+        """Return whether kube-scheduler may count such a pod on a node at `now` (unix seconds)."""
         failed_at = self._failed_at.get(node, float("-inf"))
         return node in self._asked or abs(now - failed_at) < FORGETTING_S
 
 
 @dataclass(slots=True, eq=False)
 class PendingResize:
-    """The growth of a pod's request.
+    """The growth of a pod's requests.
 
     Attributes:
-        pod: the pod as the watch shows it.
-        more: what it is to have more.
-        counted: how much of that counts as requested.
-        owed: how much of it goes into room that is held and yields to the pod.
+        pod: the watched pod.
+        more: the additional amounts.
+        counted: the part of them that counts as requested.
+        owed: the part of them that goes into held room that yields to the pod.
     """
 
     pod: Pod
@@ -122,31 +122,31 @@ class PendingResize:
 
 
 class PendingResizes:
-    """The growth of bound pods, until the watch shows what became of it."""
+    """The growth of bound pods, until the watch shows the result."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Begin with none, on the snapshot of a state."""
+        """Begin without growth, on the snapshot of a state."""
         self._snapshot = snapshot
         self._on: dict[str, dict[str, PendingResize]] = {}
 
     def __len__(self) -> int:
-        """Return how many pods grow."""
+        """Return the number of growing pods."""
         return sum(map(len, self._on.values()))
 
     def of(self, pod: Pod) -> PendingResize | None:
-        """Return the growth of a pod."""
+        """Return the growth of a pod; None without one."""
         here = self._on.get(pod.node)
         return here.get(pod.uid) if here else None
 
     def began(
         self, pod: Pod, requests: Mapping[str, int], yielded: Mapping[str, int]
     ) -> PendingResize:
-        """Note that a pod was let grow; it may have been before, and either may come.
+        """Record an admitted growth; after an earlier one either may be written.
 
         Args:
-            pod: the pod as the watch shows it.
-            requests: what it is to request.
-            yielded: what is held on its node and yields to it.
+            pod: the watched pod.
+            requests: its coming requests.
+            yielded: the amounts of its node's holds that yield to it.
         """
         before = self.of(pod)
         more = dict(before.more) if before else {}
@@ -162,13 +162,13 @@ class PendingResizes:
         return growth
 
     def free(self, pod: Pod, resource: str) -> int:
-        """Return what is free for a pod on its node beside all holds; negative for what lacks."""
+        """Return a pod's free amount on its node next to all holds; negative if lacking."""
         growth = self.of(pod)
         own = growth.counted.get(resource, 0) if growth else 0
         return self._free(pod.node, resource) + own
 
     def owed(self, node: str, but: str = "") -> Mapping[str, int]:
-        """Return what pods grow by on a node into holds that yield to them, all but one UID."""
+        """Return the amounts that pods on a node owe to yielding holds, except for one UID."""
         total: Counter[str] = Counter()
         for uid, growth in self._on.get(node, {}).items():
             if uid != but:
@@ -176,20 +176,20 @@ class PendingResizes:
         return total
 
     def ended(self, growth: PendingResize) -> bool:
-        """Forget a growth; return False if it is over, or the pod was let grow again since."""
+        """Remove a growth; return False if it is over, or a later growth has replaced it."""
         if self.of(growth.pod) is not growth:
             return False
         self.drop(growth.pod)
         return True
 
     def drop(self, pod: Pod) -> None:
-        """Forget the growth of a pod."""
+        """Remove the growth of a pod."""
         here = self._on.get(pod.node, {})
         if here.pop(pod.uid, None) is not None and not here:
             del self._on[pod.node]
 
     def grown(self, pod: Pod) -> Pod:
-        """Return a pod as it counts; forget its growth if this is what became of it."""
+        """Return a pod with its counted growth; drop the growth if the pod shows the result."""
         growth = self.of(pod)
         if growth is None:
             return pod
@@ -207,9 +207,9 @@ class PendingResizes:
         return replace(pod, requests={**pod.requests, **more})
 
     def giving_way(self, node: str) -> AbstractContextManager[None]:
-        """Have growth give way to what the watch shows of a node or its pods within the block.
+        """Reduce growth by the room that changes of the node within the block take.
 
-        It gets no more room by that than was free before, but what others have left it takes.
+        Growth also takes room that such changes free.
         """
         return self._giving_way(node) if node in self._on else nullcontext()
 
@@ -227,7 +227,7 @@ class PendingResizes:
                 self._count(growth, name, max(0, self._free(node, name)))
 
     def _count(self, growth: PendingResize, resource: str, more: int) -> int:
-        """Count more of a growth, or less, as far as it goes; return how much less."""
+        """Change the counted part of a growth within its bounds; return the decrease."""
         was = growth.counted.get(resource, 0)
         most = growth.more.get(resource, 0) - growth.owed.get(resource, 0)
         growth.counted[resource] = now = max(0, min(was + more, most))

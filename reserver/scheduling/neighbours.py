@@ -1,4 +1,4 @@
-"""What pods demand of their neighbours, in both directions: affinity, anti-affinity, even spread.
+"""Constraints on neighbours, in both directions: pod affinity, anti-affinity, topology spread.
 
 The rules are those of kube-scheduler's plugins/interpodaffinity/filtering.go, and of
 plugins/podtopologyspread (common.go, filtering.go) for ``whenUnsatisfiable: DoNotSchedule``.
@@ -28,7 +28,7 @@ from reserver.scheduling.reasons import (
 
 
 def affinity_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes because of the pods in their domains."""
+    """Yield the refusals of nodes because of the pods in their domains."""
     constraints = pod.constraints
     if constraints.affinity:
         yield Refusal(POD_AFFINITY, ~_near_all(pod, snapshot))
@@ -38,11 +38,11 @@ def affinity_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether its domains have pods that meet all terms of the affinity.
+    """Return, for each row, whether its domains have pods that match all affinity terms.
 
-    One and the same pod has to meet all terms. The first pod of a group that is to stay together
-    finds none yet: when no node that has any of the labels has such a pod, and it meets its own
-    terms, then it may go wherever all of the labels are.
+    One pod has to match all terms. The first pod of a group finds no match yet: if no node with any
+    of the topology labels has such a pod, and the pod matches its own terms, it may go to any node
+    with all of the labels.
     """
     terms, topology = pod.constraints.affinity, snapshot.topology
     rows = companions(terms, snapshot)
@@ -56,14 +56,14 @@ def _near_all(pod: Pod, snapshot: Snapshot) -> Bools:
 
 
 def companions(terms: Iterable[PodTerm], snapshot: Snapshot) -> Ids:
-    """Return the row of each pod on a node that all of these terms mean."""
+    """Return the row of each bound pod that all of these terms match."""
     residents = snapshot.residents
     meant = (residents.matching(_namespaces(term, snapshot), term.selector) for term in terms)
     return residents.rows_of(reduce(np.intersect1d, meant))
 
 
 def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a domain of it has a pod that any term means."""
+    """Return, for each row, whether one of its domains has a pod that any term matches."""
     near = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for term, rows in meant_by(terms, snapshot):
         near |= snapshot.topology.domains_of(term.topology_key, rows)
@@ -71,14 +71,14 @@ def near_any(terms: Iterable[PodTerm], snapshot: Snapshot) -> Bools:
 
 
 def meant_by(terms: Iterable[PodTerm], snapshot: Snapshot) -> Iterator[tuple[PodTerm, Ids]]:
-    """Yield each term with the rows of the pods that it means."""
+    """Yield each term with the rows of the pods that it matches."""
     for term in terms:
         meant = snapshot.residents.matching(_namespaces(term, snapshot), term.selector)
         yield term, snapshot.residents.rows_of(meant)
 
 
 def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a pod in a domain of it does not want this one near."""
+    """Return, for each row, whether anti-affinity of a pod in its domains rejects this pod."""
     unwanted = np.zeros(len(snapshot.exists), dtype=np.bool_)
     meant = partial(rejects, pod=pod, snapshot=snapshot)
     for key, rows in snapshot.residents.rows_rejecting(pod.labels, meant):
@@ -87,9 +87,9 @@ def _unwanted(pod: Pod, snapshot: Snapshot) -> Bools:
 
 
 def rejects(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
-    """Return whether a term of a pod on a node means this pod.
+    """Return whether an anti-affinity term of a bound pod matches this pod.
 
-    A namespace that is not known has no labels.
+    An unknown namespace has no labels.
     """
     if pod.name.namespace not in term.namespaces:
         labels = snapshot.namespaces.get(pod.name.namespace, {})
@@ -99,16 +99,16 @@ def rejects(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
 
 
 def _means(term: PodTerm, pod: Pod, snapshot: Snapshot) -> bool:
-    """Return whether a term of a pod means the pod itself."""
+    """Return whether a term of a pod matches the pod itself."""
     namespaces = _namespaces(term, snapshot)
     is_there = namespaces is None or pod.name.namespace in namespaces
     return is_there and term.selector.matches(pod.labels)
 
 
 def _namespaces(term: PodTerm, snapshot: Snapshot) -> frozenset[str] | None:
-    """Return the namespaces that a term is about, None for all.
+    """Return the namespaces of a term; None for all.
 
-    A selector finds none but the namespaces that are known.
+    A selector matches only known namespaces.
     """
     selector = term.namespace_selector
     if selector == EVERYTHING:
@@ -120,7 +120,7 @@ def _namespaces(term: PodTerm, snapshot: Snapshot) -> frozenset[str] | None:
 
 
 def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes because their domains have too many like it."""
+    """Yield the refusals of nodes by topology spread constraints."""
     labels = snapshot.topology.labels
     for constraint, eligible in spread_domains(pod, snapshot):
         yield Refusal(SPREAD_LABEL, ~labels.column(constraint.topology_key).present())
@@ -128,7 +128,7 @@ def spread_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def spread_domains(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Spread, Bools]]:
-    """Yield each constraint of a pod with the rows whose nodes count for it."""
+    """Yield each spread constraint of a pod with the rows of its eligible nodes."""
     constraints = pod.constraints.spread
     if not constraints:
         return
@@ -147,9 +147,9 @@ def spread_domains(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Spread, Bools
 
 
 def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether its domain would exceed the least one by more than allowed.
+    """Return, for each row, whether its domain would exceed the least one by more than maxSkew.
 
-    `eligible` says which nodes count for the constraint.
+    `eligible` are the nodes that count for the constraint.
     """
     column = snapshot.topology.labels.column(constraint.topology_key)
     selector = selector_of(pod, constraint)
@@ -159,13 +159,13 @@ def _too_full(pod: Pod, constraint: Spread, eligible: Bools, snapshot: Snapshot)
     is_domain[column.ids[eligible]] = True
     least = counts[is_domain].min() if is_domain.sum() >= max(constraint.min_domains, 1) else 0
     most = constraint.max_skew + least - selector.matches(pod.labels)
-    # The last one is for nodes without the label, which are refused for that.
+    # The last entry is for nodes without the label, which are refused anyway.
     too_full: Bools = np.append(counts > most, False)[column.ids]
     return too_full
 
 
 def selector_of(pod: Pod, constraint: Spread) -> Selector:
-    """Return the labels of the pods that are counted (`filterTopologySpreadConstraints`)."""
+    """Return the selector of the counted pods (`filterTopologySpreadConstraints`)."""
     if constraint.selector == NOTHING:
         return NOTHING
     same = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
@@ -173,9 +173,9 @@ def selector_of(pod: Pod, constraint: Spread) -> Selector:
 
 
 def rows_of_pods(namespace: str, selector: Selector, snapshot: Snapshot) -> Ids:
-    """Return the row of each pod that is counted.
+    """Return the row of each counted pod.
 
-    Pods that are being deleted are not, and a selector for everything counts none
+    Pods that are being deleted do not count, and a selector for everything counts none
     (`countPodsMatchSelector`).
     """
     residents = snapshot.residents

@@ -1,4 +1,4 @@
-"""What the holds on nodes mean for a pod, in numbers."""
+"""The effect of the holds of nodes on a pod, in numbers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ class ShownHold:
 
     Attributes:
         reservation: its name.
-        node: where.
-        expires_at: when it stops holding, unix seconds; None for never.
-        seconds_left: until then; None for never.
-        for_namespace: the pod could claim it if it were of this namespace, which reserves for all;
-            empty if it could not.
+        node: its node.
+        expires_at: its expiry, unix seconds; None for never.
+        seconds_left: seconds to the expiry; None for never.
+        for_namespace: the public namespace in which the pod could claim it; empty without one.
     """
 
     reservation: str
@@ -39,14 +38,14 @@ class ShownHold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceExplanation:
-    """One resource of one node: millicores of cpu, base units of all else.
+    """One resource of one node, in millicores of cpu or base units.
 
     Attributes:
-        requested_by_pod: what the pod wants.
-        allocatable: what the node offers.
-        requested: what its pods take, including those being bound.
-        held_for_others: what reservations of others hold.
-        free: what is left for the pod; negative where holds lack room.
+        requested_by_pod: the pod's request.
+        allocatable: the node's allocatable amount.
+        requested: the requests of its pods, including pods that are being bound.
+        held_for_others: the amount that others' reservations hold.
+        free: the amount left for the pod; negative if holds lack room.
     """
 
     requested_by_pod: int
@@ -58,14 +57,14 @@ class ResourceExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeExplanation:
-    """What the holds of one node mean for a pod.
+    """The effect of the holds of one node on a pod.
 
     Attributes:
         node: its name.
-        fits: there is room for the pod beside what is held there for others.
-        is_seat: a reservation holds capacity for the pod there.
-        reservations: those that hold capacity there, at most 20, oldest first.
-        resources: the amounts of each resource that the pod requests.
+        fits: whether the pod has room next to others' holds.
+        is_seat: whether a reservation holds capacity for the pod there.
+        reservations: the reservations that hold capacity there, at most 20, oldest first.
+        resources: the amounts of each requested resource.
     """
 
     node: str
@@ -76,7 +75,7 @@ class NodeExplanation:
 
 
 def show_hold(reservation: Reservation, now: float) -> ShownHold:
-    """Return a reservation as something that holds, at `now` (unix seconds)."""
+    """Return a reservation as a shown hold, at `now` (unix seconds)."""
     expires_at = reservation.expires_at
     return ShownHold(
         reservation=str(reservation.ref),
@@ -89,13 +88,13 @@ def show_hold(reservation: Reservation, now: float) -> ShownHold:
 def explain_nodes(
     pod: Pod, names: Collection[str], state: State, now: float
 ) -> tuple[NodeExplanation, ...]:
-    """Return what the holds of some nodes mean for a pod, in numbers."""
+    """Return the effect of the holds of some nodes on a pod, in numbers."""
     known = {name: None for name in names if state.snapshot.has_node(name)}
     own = seats_by_node(pod, state.ledger.seats(pod, known), state.ledger)
     shares = with_yields(own, pod, known, state.ledger)
     rows = state.snapshot.rows(list(known))
     is_there = np.array([name == pod.node for name in known], dtype=np.bool_)
-    room = has_room(pod, state.snapshot, rows) | is_there  # Its own request is counted there.
+    room = has_room(pod, state.snapshot, rows) | is_there  # The pod's own request is counted there.
     fits = (room & fits_beside_holds(pod, state.snapshot, shares)[rows]).tolist()
     return tuple(
         _node(pod, name, state, own.get(name), now, fits=fit)
@@ -125,7 +124,7 @@ def _node(
 
 
 def _own(seat: Seat, resource: str, node: str, state: State) -> int:
-    """Return how much of what is held on a node is for the pod that has this seat there."""
+    """Return the held amount of a node that belongs to the pod with this seat."""
     if NODES in seat.slot:
         return state.snapshot.amounts(node, resource).held
     return seat.slot.get(resource, 0) - seat.returned.get(resource, 0)

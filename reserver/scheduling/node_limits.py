@@ -1,10 +1,9 @@
-"""Limits of nodes on what a reservation may be given: the ceiling of tenants, and CSI volumes.
+"""Limits of nodes on the slots of a reservation: the tenantCeiling, and CSI volumes.
 
-How many slots a tenant may be given on each node says the tenantCeiling (docs/adr/0072); which
-nodes can attach the volumes of the pod that a seat is for, their CSINodes. As in kube-scheduler's
-plugins/nodevolumelimits/csi.go, each volume of a driver counts once on a node, however many pods
-use it. Other seats there count as well: who comes to them brings volumes. What is still attached
-for pods that are gone (VolumeAttachment) does not.
+The tenantCeiling limits the slots of tenants on each node (docs/adr/0072); CSINodes limit the
+volumes of a seat's pod. As in kube-scheduler's plugins/nodevolumelimits/csi.go, each volume
+of a driver counts once on a node, however many pods use it. The volumes of other seats there count
+as well. Volumes that are still attached for deleted pods (VolumeAttachment) do not.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _UNLIMITED = np.iinfo(np.int64).max
 
 
 def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
-    """Return how many slots each row may take, for what tenants hold there already.
+    """Return the most slots of each row within the tenantCeiling.
 
     Args:
-        reservation: names no node.
-        pod: what a slot of it is judged as.
+        reservation: a reservation without a named node.
+        pod: the pod that stands for one slot.
     """
     snapshot, quotas = state.snapshot, state.ledger.quotas
     percent = quotas.ceiling.limits.percent_of_node
@@ -53,18 +52,18 @@ def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
 
 
 def taken(numbers: Mapping[str, int], snapshot: Snapshot) -> Int64s:
-    """Return how many slots each row has been given, of so many on each node."""
+    """Return the number of slots on each row, given the numbers by node."""
     slots = np.zeros(len(snapshot.exists), dtype=np.int64)
     slots[snapshot.rows(list(numbers))] = list(numbers.values())
     return slots
 
 
 def too_many(reservation: Reservation, state: State, nodes: Collection[str] = ()) -> Bools:
-    """Return, for each row, whether its node cannot attach what the owner of a seat brings.
+    """Return, for each row, whether its node cannot attach the volumes of a seat's pod.
 
     Args:
         reservation: the seat.
-        nodes: the nodes that matter; none for all.
+        nodes: the nodes to look at; empty for all.
     """
     snapshot, storage = state.snapshot, state.snapshot.storage
     full: Bools = np.zeros(len(snapshot.exists), dtype=np.bool_)
@@ -97,7 +96,7 @@ def _claims(seat: Reservation) -> Iterator[PodName]:
 
 
 def _attached(claims: Iterable[PodName], storage: Storage) -> Iterator[Volume]:
-    """Yield the volumes of claims that a CSI driver attaches."""
+    """Yield the volumes of PersistentVolumeClaims that a CSI driver attaches."""
     for name in claims:
         claim = storage.claims.get(name)
         volume = storage.volumes.get(claim.volume) if claim and claim.is_bound else None

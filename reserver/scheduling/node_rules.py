@@ -1,7 +1,7 @@
-"""What a node itself refuses: cordon, taints, node affinity, host ports, volumes.
+"""The refusals of a node itself: cordon, taints, node affinity, host ports, volumes.
 
 The rules of volumes are those of kube-scheduler's plugins/volumebinding, volumezone and
-volumerestrictions, as far as bound claims go; `docs/fit.md` says what of unbound ones is
+volumerestrictions for bound claims; `docs/fit.md` lists the rules for unbound claims that are
 not judged.
 """
 
@@ -36,7 +36,7 @@ from reserver.scheduling.reasons import (
 
 
 def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes that its own constraints or theirs rule out."""
+    """Yield the refusals by the pod's constraints and the nodes' own."""
     constraints, topology = pod.constraints, snapshot.topology
     if constraints.are_too_many:
         yield Refusal(NOT_JUDGED, np.ones(len(snapshot.exists), dtype=np.bool_))
@@ -51,21 +51,21 @@ def node_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def is_closed(pod: Pod, snapshot: Snapshot, row: int) -> bool:
-    """Return whether the node of a row is cordoned, or has a taint that keeps a pod away."""
+    """Return whether a row's node is cordoned, or has a taint that a pod does not tolerate."""
     demands = pod.constraints
     is_cordoned = bool(snapshot.topology.cordoned[row]) and not _tolerates(demands, CORDON)
     return is_cordoned or not tolerated(demands, snapshot)[row]
 
 
 def untolerated(pod: Pod, snapshot: Snapshot, row: int) -> list[Taint]:
-    """Return the taints of a row's node that a pod does not tolerate; a cordon counts as its."""
+    """Return the taints of a row's node that a pod does not tolerate, a cordon included."""
     topology = snapshot.topology
     taints = (*((CORDON,) if topology.cordoned[row] else ()), *topology.taints_at(row))
     return [each for each in dict.fromkeys(taints) if not _tolerates(pod.constraints, each)]
 
 
 def tolerated(constraints: Constraints, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a pod tolerates all taints there that keep pods away."""
+    """Return, for each row, whether a pod tolerates all taints there that exclude pods."""
     untolerated = snapshot.topology.taints.where(
         lambda taints: not all(_tolerates(constraints, taint) for taint in taints)
     )
@@ -73,7 +73,7 @@ def tolerated(constraints: Constraints, snapshot: Snapshot) -> Bools:
 
 
 def allowed_by_affinity(constraints: Constraints, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether node selector and required node affinity allow it."""
+    """Return, for each row, whether node selector and required node affinity match."""
     topology = snapshot.topology
     allowed = topology.labels.matching(constraints.node_selector)
     if constraints.node_terms is not None:
@@ -92,7 +92,7 @@ def _ports_taken(constraints: Constraints, snapshot: Snapshot) -> Bools:
 
 
 def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes because of its volume claims."""
+    """Yield the refusals by a pod's volume claims."""
     everywhere = np.ones(len(snapshot.exists), dtype=np.bool_)
     usable: list[tuple[ClaimUse, VolumeClaim]] = []
     for use in pod.volume_claims:
@@ -111,10 +111,10 @@ def volume_refusals(pod: Pod, snapshot: Snapshot) -> Iterator[Refusal]:
 
 
 def confinement(pod: Pod, snapshot: Snapshot, rows: Bools) -> str:
-    """Return which volumes keep a pod's replacement from all of these rows, and where they are.
+    """Return the volumes that exclude a pod's replacement from all these rows; or empty.
 
-    It is empty if they let it go to one of them. Volumes that are made for each pod anew do not
-    count. A claim that names its volume counts before the two are said to be bound.
+    Ephemeral volumes do not count. A claim that names its volume counts even before its status is
+    Bound.
     """
     everywhere: Bools = snapshot.exists.copy()
     together, names = everywhere.copy(), []
@@ -144,7 +144,7 @@ def _nodes(rows: Bools, snapshot: Snapshot) -> str:
 def _problem(
     pod: Pod, use: ClaimUse, claim: VolumeClaim | None, snapshot: Snapshot
 ) -> Reason | None:
-    """Return what is wrong with a volume claim on any node; None if nothing is."""
+    """Return the reason for which a volume claim excludes every node; None if it does not."""
     if claim is None:
         return _missing(use)
     text = ""
@@ -169,7 +169,7 @@ def _missing(use: ClaimUse) -> Reason:
 
 
 def _waits(claim: VolumeClaim, snapshot: Snapshot) -> bool:
-    """Return whether a volume claim is bound only once a pod that uses it has a node."""
+    """Return whether a volume claim is bound only once its pod has a node."""
     storage_class = snapshot.storage.classes.get(claim.storage_class)
     return storage_class is not None and storage_class.waits and not claim.volume
 
@@ -196,7 +196,7 @@ def _claim_refusals(
 
 
 def _volume_refusals(use: ClaimUse, volume: Volume, snapshot: Snapshot) -> Iterator[Refusal]:
-    """Yield what keeps a pod from nodes that cannot use its volume."""
+    """Yield the refusals of nodes that cannot use a volume."""
     if volume.node_terms is not None:
         yield Refusal(VOLUME_AFFINITY, ~_reachable(volume, snapshot))
     if volume.zones and not use.is_ephemeral:
@@ -204,9 +204,9 @@ def _volume_refusals(use: ClaimUse, volume: Volume, snapshot: Snapshot) -> Itera
 
 
 def _reachable(volume: Volume, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a volume's node affinity allows it.
+    """Return, for each row, whether a volume's node affinity matches.
 
-    It is about labels only: `CheckNodeAffinity` passes over matchFields.
+    Only labels count: `CheckNodeAffinity` ignores matchFields.
     """
     reachable = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for term in volume.node_terms or ():
@@ -215,7 +215,7 @@ def _reachable(volume: Volume, snapshot: Snapshot) -> Bools:
 
 
 def _in_other_zone(volume: Volume, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether its zone labels do not suit a volume; none suit any."""
+    """Return, for each row, whether its zone labels exclude a volume; no labels never do."""
     labels = snapshot.topology.labels
     is_zoned = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for key in ZONE_LABELS:

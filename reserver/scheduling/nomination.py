@@ -1,10 +1,10 @@
-"""What sends a pod back that Filter refused on all names: to its seat, or to another node.
+"""The effects that send a refused pod back: to its seat, or to another node.
 
-kube-scheduler does not find the seats of a PodGroup. It gives up on a group at the first pod that
-it finds no node for, and forgets the nominations of those before it. Sent back one by one they
-would not meet. So the first that is refused is sent back with all others, those that it is asked
-for later first: until they all are nominated, each attempt ends with the same pod, before another
-one loses its nomination (docs/adr/0053-gangs-counted.md).
+kube-scheduler does not find the seats of a PodGroup. It gives up on a group at the first pod
+without a node, and drops the nominations of earlier pods. Sent back one by one, the pods would not
+meet. So the first refused pod is sent back with all others, later pods first: until all are
+nominated, each attempt ends at the same pod, before another one loses its nomination
+(docs/adr/0053-gangs-counted.md).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Effect, Nominate, Retry
 
 MOST_TOGETHER = 500
-"""How many pods are looked at to be sent back with one; a larger group takes more attempts."""
+"""Most pods that are considered with one pod; a larger group takes more attempts."""
 
 MOST_ASKED = 10_000
-"""Owner rules that are asked for them, in a fiftieth of a second; more take more attempts, too."""
+"""Most owner rules that are evaluated for them, in 20 ms; more take more attempts."""
 
 
 def nominations_for(
     pod: Pod, nodes: Iterable[str], gang: Attempt, state: State
 ) -> tuple[Nominate, ...]:
-    """Return what sends a pod to its seat, and the others of its group to theirs.
+    """Return the effect that sends a pod to its seat, and other pods of its group to theirs.
 
-    Only others whose slots cover them are: what else they fit in is judged when it is their turn.
+    Of the others only pods whose slots cover them: the rest is judged at their own turn.
 
     Args:
-        nodes: where it can have its seat, in its order.
-        gang: those that were answered before it.
+        nodes: the nodes on which the pod can use its seat, in order.
+        gang: the pods that were answered before it.
     """
     places = iter(nodes)
     node = next(places, "")
@@ -58,7 +58,7 @@ def nominations_for(
     near = slots.affordable(islice(others, MOST_TOGETHER), MOST_ASKED // 2)
     rest = [each for each in near if not slots.take(each, each.nominated_node)]
     while node and not slots.take(pod, node, is_judged=True):
-        node = next(places, "")  # Another one has been sent there.
+        node = next(places, "")  # Another pod was sent there.
     if not node:
         return ()
     own, first = node, []
@@ -77,20 +77,20 @@ class _Slots:
     """The slots that are left for a group."""
 
     def __init__(self, spent: Mapping[Slot, int], ledger: LedgerView) -> None:
-        """Begin with those that are spent."""
+        """Begin with the spent slots."""
         self._spent = Counter(spent)
         self._ledger = ledger
         self._asked = 0
         self._asked_on: dict[str, int] = {}
 
     def affordable(self, pods: Iterable[Pod], most: int) -> Iterator[Pod]:
-        """Yield pods as long as at most so many owner rules were asked."""
+        """Yield pods until `most` owner rules were evaluated."""
         return takewhile(lambda _: self._asked < most, pods)
 
     def take(self, pod: Pod, node: str, *, is_judged: bool = False) -> bool:
-        """Take a pod's slots on a node; return whether it has any left there that cover it.
+        """Take a pod's slots on a node; return whether slots that cover the pod were left.
 
-        Of one that is judged to fit on the node, slots need not cover it.
+        Slots need not cover a pod that was judged to fit on the node.
         """
         if not node:
             return False
@@ -105,14 +105,14 @@ class _Slots:
 
 
 SHOWN_S = 0.2
-"""When a watch will have shown what kube-scheduler knows already, in seconds."""
+"""Seconds after which the watch will show events that kube-scheduler has seen already."""
 
 
 def once_read(pod: Pod, names: Sequence[str], snapshot: Snapshot) -> tuple[Effect, ...]:
-    """Return what sends a pod back once Reserver has read of what kube-scheduler knows already.
+    """Return the effect that sends a pod back once Reserver has caught up with kube-scheduler.
 
-    kube-scheduler names nodes where it sees room. Where Reserver sees none, holds aside, it has
-    yet to read that a pod is gone, and kube-scheduler would not ask again by itself.
+    kube-scheduler names nodes on which it sees room. If Reserver sees none there, even without
+    holds, it has yet to see a pod's deletion, and kube-scheduler would not retry by itself.
     """
     behind = np.zeros(len(snapshot.exists), dtype=np.bool_)
     for column, amount in zip(*request_columns(pod, snapshot), strict=True):
@@ -127,17 +127,17 @@ def once_read(pod: Pod, names: Sequence[str], snapshot: Snapshot) -> tuple[Effec
 def elsewhere(
     pod: Pod, names: Sequence[str], state: State, beside: Bools, gang: Attempt
 ) -> tuple[Effect, ...]:
-    """Return what sends a pod to a node that fits and that kube-scheduler's sample left out.
+    """Return the effect that sends a pod to a fitting node outside kube-scheduler's sample.
 
-    Fewer names than the least sample are no sample: kube-scheduler has refused all other nodes.
-    A nomination that somebody else made (preemption) is left alone; such a pod is tried again.
+    Fewer names than the least sample are not a sample: kube-scheduler has refused all other nodes.
+    A nomination by preemption is left alone; such a pod is retried.
 
     Args:
         pod: the pod, refused on all names.
-        names: of the call.
-        state: capacity, and what is promised.
-        beside: for each row, whether the pod fits beside the holds.
-        gang: those of its group that were answered before it.
+        names: the names of the call.
+        state: capacity and nominations.
+        beside: for each row, whether the pod fits next to the holds.
+        gang: the pods of its group that were answered before it.
     """
     if len(names) < LEAST_SAMPLE:
         return ()
@@ -159,9 +159,9 @@ def elsewhere(
 
 
 def _leave_promised(fitting: Bools, pod: Pod, state: State, gang: Attempt) -> None:
-    """Take the nodes from the fitting rows whose room is promised to pods that come before.
+    """Remove nodes from the fitting rows whose room is promised to pods with precedence.
 
-    kube-scheduler would refuse the pod there, and not come back by itself.
+    kube-scheduler would refuse the pod there, and not retry by itself.
     """
     snapshot, row_of = state.snapshot, state.snapshot.row
     nominated = [

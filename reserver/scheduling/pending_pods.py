@@ -1,10 +1,10 @@
-"""Pods that wait: what is kept of their refusal, and where they are nominated.
+"""Waiting pods: the record of their refusal, and their nominations.
 
 kube-scheduler nominates a pod's node when it preempts for the pod, Reserver when it steers it. The
-pod counts on its node against pods of the same or a lower priority, so that nobody takes the room
-that was made for it (pkg/scheduler/framework/runtime/framework.go, addGENominatedPods).
-kube-scheduler does not know of holds, though: where some are, it sees room for both, and only we
-can tell that there is not.
+pod counts on its node against pods of the same or a lower priority, so that no other pod takes the
+room that was made for it (pkg/scheduler/framework/runtime/framework.go, addGENominatedPods).
+kube-scheduler does not see holds: on a node with holds it may see room for both pods where there is
+none, so Reserver counts nominated pods too.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from reserver.reservations.reservation import Reservation
 from reserver.reservations.view import LedgerView
 
 LEAST_SAMPLE = 100
-"""kube-scheduler looks for at least so many nodes before it stops: minFeasibleNodesToFind in
-pkg/scheduler/schedule_one.go."""
+"""The least number of nodes that kube-scheduler searches for (minFeasibleNodesToFind in
+pkg/scheduler/schedule_one.go)."""
 
 MOST_VICTIMS = 1_000
-"""How many spared victims are remembered for one pod."""
+"""Most spared victims that are remembered for one pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pod that was refused because of what is held for others, or because its seat was missing.
+    """A pod that was refused because of others' holds, or because its seat was missing.
 
     Attributes:
-        pod: the pod as kube-scheduler sent it, or as the watch has shown it since.
-        names: the nodes that kube-scheduler would have taken; None if they were a whole sample, so
-            that a node outside it may do as well. It has refused by itself all that it did not
-            name otherwise.
-        kept_by: the reservation for whose seats it waits; None if it does not.
-        spared: the nodes on which it would have evicted pods, with their UIDs.
-        spared_more: there were more of them than are remembered.
+        pod: the latest version of the pod, from kube-scheduler or the watch.
+        names: the named nodes, if fewer than a whole sample: kube-scheduler has refused all other
+            nodes. None for a whole sample, as nodes outside it may fit as well.
+        kept_by: the reservation for whose seats it waits; None without one.
+        spared: the UIDs of spared victims by node.
+        spared_more: whether there were more victims than are remembered.
     """
 
     pod: Pod
@@ -45,12 +44,12 @@ class Waiting:
     kept_by: Reservation | None = None
 
     def may_take(self, node: str) -> bool:
-        """Return whether a node is of use to the pod, as far as kube-scheduler is concerned."""
+        """Return whether kube-scheduler may accept a node for the pod."""
         return self.names is None or node in self.names
 
 
 def offered(names: Sequence[str], known: Callable[[str], str]) -> tuple[str, ...] | None:
-    """Return what to remember of the nodes of a Filter call.
+    """Return the names of a Filter call to remember; None for a whole sample.
 
     Args:
         known: returns the stored copy of a name.
@@ -61,7 +60,7 @@ def offered(names: Sequence[str], known: Callable[[str], str]) -> tuple[str, ...
 def remembered(
     spared: Mapping[str, tuple[str, ...]], known: Callable[[str], str]
 ) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """Return which spared victims to remember, and whether some were left out.
+    """Return the spared victims to remember, and whether some were left out.
 
     Args:
         spared: UIDs by node; the nodes with the fewest come first.
@@ -78,7 +77,7 @@ def remembered(
 
 
 MOST_ASKED = 1_000
-"""Owner rules that are asked on behalf of other pods in one call: two milliseconds."""
+"""Most owner rules that are evaluated for other pods in one call, in 2 ms."""
 
 
 class Nominations:
@@ -89,11 +88,11 @@ class Nominations:
         self._pods_on: dict[str, dict[str, Pod]] = {}
 
     def nodes(self) -> Iterable[str]:
-        """Return where pods are nominated."""
+        """Return the nodes with nominated pods."""
         return self._pods_on.keys()
 
     def expect(self, pod: Pod, nodes: Sequence[str]) -> None:
-        """Count a pod on each of some nodes, and nowhere else, until its nomination is seen."""
+        """Count a pod on each of some nodes until the watch shows its nomination."""
         if self._nodes_of.get(pod.uid) != tuple(nodes):
             self.drop(pod.uid)
             self._nodes_of[pod.uid] = tuple(nodes)
@@ -101,7 +100,7 @@ class Nominations:
             self._pods_on.setdefault(node, {})[pod.uid] = pod
 
     def seen(self, pod: Pod, before: Pod | None) -> None:
-        """Take a pod as the watch shows it; `before` is how it showed it last."""
+        """Store a pod's nomination from the watch; `before` is its former version."""
         if pod.node:
             self.drop(pod.uid)
         elif pod.nominated_node:
@@ -110,7 +109,7 @@ class Nominations:
             self.drop(pod.uid)
 
     def drop(self, pod_uid: str) -> None:
-        """Forget a pod, if it is counted."""
+        """Stop counting a pod."""
         for node in self._nodes_of.pop(pod_uid, ()):
             pods = self._pods_on[node]
             del pods[pod_uid]
@@ -125,17 +124,17 @@ class Nominations:
         ledger: LedgerView,
         is_counted: Callable[[str], bool] = lambda _: False,
     ) -> dict[str, dict[str, int]]:
-        """Return what is promised on some nodes to pods that come before this one.
+        """Return the amounts on some nodes that are promised to pods with precedence.
 
-        Those are nominated pods of higher priority, and of the same if they were nominated first.
-        One that has a seat there is passed over: its room is held. Where so many are nominated
-        that they cannot all be asked, the rest counts as having none.
+        These are nominated pods of higher priority, and of the same if nominated first. A pod with
+        a seat there is skipped, as its room is held. Beyond `MOST_ASKED` owner rules, pods count as
+        having no seat.
 
         Args:
-            nodes: where to look.
-            own: the nodes where the pod has a seat: nobody comes before it there.
-            ledger: knows the others' seats.
-            is_counted: whether a pod, by its UID, is counted otherwise.
+            nodes: the nodes to look at.
+            own: the nodes of the pod's seats, on which no other pod has precedence.
+            ledger: the other pods' seats.
+            is_counted: returns whether a pod, by its UID, is counted elsewhere.
         """
         if not self._pods_on:
             return {}

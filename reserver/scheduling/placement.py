@@ -1,9 +1,9 @@
 """Placement: finds nodes for a reservation that names none.
 
-A slot is judged by the one `fit`, as the pod that is to claim it: what the reservation's placement
-says, with the resources of one slot. Unlike a pod it has to have all that it holds: beside all that
-is held for anybody, being bound, or promised to pods that others were evicted for. Only the seat of
-a PodMove to a named node is there before the room is: it holds what others leave.
+A slot is judged by `fit` as its future pod: with the reservation's placement and the resources of
+one slot. Unlike a pod it needs room for all its resources next to all holds, pending bindings and
+nominated pods. Only the seat of a PodMove to a named node may precede its room: it holds the room
+that other pods leave.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _LAST = -(2**31)
 """The least priority: every nominated pod comes first."""
 
 _TERMS_AT_A_TIME = 8
-"""So many terms about neighbours are judged in one step, each for one slot: a term looks at all
-pods. What was found before is counted anew in each step, so one for each slot costs more."""
+"""Pod affinity and spread terms that are judged in one step, each for one slot: a term looks at all
+pods. Each step counts the earlier slots anew, so one step for each slot would cost more."""
 
 _SPARE_STEPS = 10
-"""So often slots may lose their room to others while the next ones are placed."""
+"""Times that placed slots may lose their room to others before the search gives up."""
 
 Aside = Callable[[], AbstractContextManager[None]]
-"""Sets aside, or counts, until its block ends; there may be no ``yield`` within."""
+"""Changes the counted amounts until its block ends; the block must not ``yield``."""
 
 
 class Placed(NamedTuple):
     """The places of a reservation's slots.
 
     Attributes:
-        parts: how many on which node; empty if they do not all fit.
-        why: why not, in kube-scheduler's words.
-        never: they would not fit if all nodes were empty.
+        parts: the slots by node; empty if they do not all fit.
+        why: why they do not, in kube-scheduler's words.
+        never: they would not even fit if all nodes were empty.
     """
 
     parts: Parts = ()
@@ -68,21 +68,21 @@ class Placed(NamedTuple):
 
 
 class AllowedNodes:
-    """The nodes that constraints allow, judged once for all slots with the same demands.
+    """The nodes that constraints allow, cached for slots with the same constraints.
 
-    Good for as long as no pod and no node changes.
+    Valid as long as no pod and no node changes.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing judged."""
+        """Begin with an empty cache."""
         self._known: dict[object, Bools] = {}
 
     def forget(self) -> None:
-        """Judge all anew: pods or nodes may have changed."""
+        """Clear the cache: pods or nodes may have changed."""
         self._known.clear()
 
     def allowed(self, pod: Pod, snapshot: Snapshot) -> Bools:
-        """Return, for each row, whether a slot may go there if there is room."""
+        """Return, for each row, whether constraints allow a slot there."""
         labels = frozenset(pod.labels.items())
         key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
         known = self._known.get(key)
@@ -92,10 +92,9 @@ class AllowedNodes:
 
 
 def slot_pod(reservation: Reservation) -> Pod:
-    """Return the pod that a slot is judged as: an owner, with what the placement says.
+    """Return the pod that stands for one slot: an owner with the placement's constraints.
 
-    Its labels are those that an owner has to have who is matched by the first selector; of one that
-    is named nothing but the name is known.
+    Its labels are those that the first owner rule requires; a named owner's labels are unknown.
     """
     rules = reservation.rules
     terms = rules[0].selector.requirements if rules else ()
@@ -119,17 +118,17 @@ def placing(
     allowed_nodes: AllowedNodes | None = None,
     aside: Aside = nullcontext,
 ) -> Generator[None, None, Placed]:
-    """Find where so many slots of a reservation go: all of them somewhere, or none.
+    """Find nodes for `slots` slots of a reservation: for all of them, or for none.
 
-    Other work may come between the steps, and sees nothing of it. What is found has its room in the
-    last step; whether its neighbours are still those that it was judged by is not asked again.
+    Other work may come between the steps, and sees no change. The room is checked in the last step;
+    the neighbours are not checked again.
 
     Args:
-        reservation: names no node.
-        slots: how many of its slots; one or more.
-        state: the cluster. The ledger has been advanced to now.
-        allowed_nodes: what was judged of it before.
-        aside: what is to be counted, or not to be, while this is judged.
+        reservation: a reservation without a named node.
+        slots: the number of slots, at least 1.
+        state: the state, with its ledger advanced to now.
+        allowed_nodes: the cache of allowed nodes.
+        aside: changes the counted amounts during each step.
     """
     pod, allowed_nodes = slot_pod(reservation), allowed_nodes or AllowedNodes()
     for avoided in state.closures.tiers(reservation):
@@ -144,7 +143,7 @@ def placing(
         )
         if parts:
             return Placed(parts)
-        yield  # Why there is none takes as long again.
+        yield  # Finding the reason takes as long again.
     with aside():
         return _refused(reservation, pod, slots, state)
 
@@ -159,7 +158,7 @@ def _apart(  # noqa: PLR0913 - of `placing`
     aside: Aside,
     avoided: Nodes,
 ) -> Generator[None, None, Parts]:
-    """Find where slots go, on other nodes than those to avoid."""
+    """Find nodes for slots, except nodes to avoid."""
     if pod.constraints.are_about_neighbours and slots > 1:
         return (yield from _beside_each_other(reservation, pod, slots, state, aside, avoided))
     with aside():
@@ -176,10 +175,9 @@ def _apart(  # noqa: PLR0913 - of `placing`
 
 
 def room_for(pod: Pod, state: State, rows: Rows, rules: Sequence[OwnerRule] = ()) -> Int64s:
-    """Return for how many pods like this each row has room, constraints aside.
+    """Return the number of such pods for which each row has room, without constraints.
 
-    A whole node is one for a slot that is that, as long as nobody but the owners that match rules
-    has anything of it.
+    For a slot that is a whole node, a row counts 1 if only pods that match the owner rules use it.
     """
     snapshot, nominations = state.snapshot, state.nominations
     if NODES in pod.requests:
@@ -200,7 +198,7 @@ def room_for(pod: Pod, state: State, rows: Rows, rules: Sequence[OwnerRule] = ()
 def _at_once(
     pod: Pod, reservation: Reservation, slots: int, state: State, may_go: Bools, most: Int64s
 ) -> Parts:
-    """Return where independent slots go, at most so many on each row; nothing if they cannot."""
+    """Return the parts of independent slots, within `most` of each row; empty without room."""
     rows = np.flatnonzero(may_go)
     room = room_for(pod, state, rows, reservation.rules)
     room = np.minimum(np.minimum(room, most[rows]), slots)
@@ -208,7 +206,7 @@ def _at_once(
     if room.sum() < slots:
         return ()
     if NODES in pod.requests:
-        rows = rows[np.argsort(~occupied(state.snapshot)[rows], kind="stable")]  # By owners.
+        rows = rows[np.argsort(~occupied(state.snapshot)[rows], kind="stable")]  # Owners' first.
         return tuple(Part(state.snapshot.name_of(int(row)), 1) for row in rows[:slots])
     strategy = reservation.placement.strategy
     numbers = distribute(pod, strategy, slots, rows, room, state.snapshot)
@@ -220,9 +218,9 @@ def _at_once(
 def _beside_each_other(
     reservation: Reservation, pod: Pod, slots: int, state: State, aside: Aside, avoided: Nodes
 ) -> Generator[None, None, Parts]:
-    """Find where slots go that are each other's neighbours: each is judged beside those before.
+    """Find nodes for slots that are each other's neighbours: each counts for the next ones.
 
-    What is placed to that end is taken back at the end of each step.
+    The counted slots are removed at the end of each step.
     """
     constraints = pod.constraints
     asked = len(constraints.affinity + constraints.anti_affinity) + len(constraints.spread)
@@ -250,7 +248,7 @@ def _beside_each_other(
 
 
 def _with_room(pod: Pod, numbers: Mapping[str, int], state: State) -> dict[str, int]:
-    """Return how many slots on each node still have room there."""
+    """Return the number of placed slots on each node that still have room."""
     nodes = [node for node in numbers if state.snapshot.has_node(node)]
     room = room_for(pod, state, state.snapshot.rows(nodes)).tolist()
     kept = {node: min(numbers[node], most) for node, most in zip(nodes, room, strict=True)}
@@ -274,7 +272,7 @@ def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Pl
         refused |= rows
     fitting = np.flatnonzero(snapshot.exists & ~refused)
     why = summary(snapshot.node_count, len(fitting), count_reasons(found, snapshot))
-    if len(fitting):  # Each slot fits, but not all beside each other.
+    if len(fitting):  # Each slot fits alone, but not all together.
         room = np.minimum(room_for(pod, state, fitting, rules), most[fitting])
         some, what = int(np.minimum(room, slots).sum()), "nodes" if whole else "slots"
         why = f"there is room for {min(some, slots - 1)} of {slots} {what}; {why}"

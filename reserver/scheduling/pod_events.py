@@ -1,4 +1,4 @@
-"""Events on pods: why one waits, or has lost its seat."""
+"""Events on pods that wait, have lost their seat or are recalled."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PodEvent:
     """An Event on a pod, sent once for each cause.
 
     Attributes:
-        reason: in one word, as Events have it.
-        cause: what it is sent once for.
+        reason: the reason of the Event.
+        cause: the cause, for which it is sent once.
     """
 
     pod: Pod
@@ -29,11 +29,11 @@ class PodEvent:
 
 
 def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> PodEvent | None:
-    """Return the Event on a pod after a Filter call; None for none.
+    """Return the Event on a pod after a Filter call; None without one.
 
     Args:
-        names: how many nodes the call named.
-        verdict: its answer.
+        names: the number of names of the call.
+        verdict: the verdict on the call.
     """
     if verdict.lost_seat is not None:
         return _lost(pod, verdict.lost_seat, state)
@@ -48,7 +48,7 @@ def event_for(pod: Pod, names: int, verdict: FilterVerdict, state: State) -> Pod
 
 
 def recalled(effects: Iterable[Effect]) -> Iterator[PodEvent]:
-    """Yield the Events on borrowers that are about to be deleted."""
+    """Yield the Events on borrowers that are about to be deleted for an owner."""
     for effect in effects:
         for each in effect.borrowers if isinstance(effect, Recall) else ():
             message = (
@@ -64,13 +64,13 @@ def recalled_for_room(borrower: Pod) -> PodEvent:
 
 
 def _held_by(pod: Pod, refs: Iterable[Ref], state: State) -> str:
-    """Return the reservations in the way of a pod, as it may know them."""
+    """Return the reservations in the way of a pod, by names that its tenant may see."""
     words = dict.fromkeys(state.name_for(ref, pod) for ref in refs)
     return ", ".join(word.removeprefix("reservation ") for word in words)
 
 
 def _without_devices(pod: Pod, state: State) -> PodEvent | None:
-    """Return that a seat lacks what a pod's ResourceClaims ask for; None for one without a seat."""
+    """Return the Event on a seat without a pod's devices; None without a seat."""
     seat = next(iter(state.ledger.seats(pod)), None)
     if seat is None:
         return None

@@ -1,8 +1,8 @@
-"""Preempt: on which nodes it helps to evict kube-scheduler's victims.
+"""Preempt: decides on which nodes the eviction of kube-scheduler's victims helps.
 
-kube-scheduler picks the victims by itself, and does not know of holds: it would evict pods for room
-that stays held. A node is left out of the answer unless the pod fits there beside all that is held
-for others once the victims are gone.
+kube-scheduler chooses the victims, and does not see holds: it would evict pods for room that stays
+held. The answer leaves a node out unless the pod fits there next to all holds of others once the
+victims are gone.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from reserver.scheduling.request_arrays import ByNode
 from reserver.scheduling.state import State
 
 Victims = Mapping[str, Sequence[str]]
-"""UIDs of the pods to evict, by node."""
+"""The UIDs of the pods to evict, by node."""
 
 _AT_ONCE = 256
-"""So many of an owner's seats are judged together."""
+"""Most seats of an owner that are judged together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class PreemptVerdict:
     """The answer to a Preempt call.
 
     Attributes:
-        nodes: where the pod fits once the victims are gone.
-        spared: by node, the victims on nodes where it would not fit because of what stays held.
+        nodes: the nodes on which the pod fits once the victims are gone.
+        spared: the victims on nodes where holds would still keep the pod out, by node.
     """
 
     nodes: tuple[str, ...]
@@ -50,16 +50,16 @@ class PreemptVerdict:
 
 
 def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> PreemptVerdict:
-    """Return on which nodes pods may be evicted for a pod.
+    """Return the nodes on which pods may be evicted for a pod.
 
-    An owner's seats are its own, and as long as it fits on one of them (or its reservation says
-    Require), nobody is evicted for it anywhere else. Nor is anybody elsewhere for a pod that is
-    bound and waits to be resized (`filter._for_bound`); what it takes there is not counted twice.
+    As long as an owner fits on one of its seats (or its reservation has policy Require), no pod is
+    evicted for it elsewhere. For a bound pod that waits for a resize (`filter._for_bound`), pods
+    are evicted only on its node; its present requests do not count twice.
 
     Args:
-        victims: what kube-scheduler would evict. A victim that is not known to be on its node frees
-            nothing. A node without victims is left out: there is nothing to do, and kube-scheduler
-            1.37 takes it for an error (callExtenders in framework/preemption/preemption.go).
+        victims: kube-scheduler's victims. A victim that Reserver does not see on its node frees
+            nothing. A node without victims is left out, as kube-scheduler 1.37 treats it as an
+            error (callExtenders in framework/preemption/preemption.go).
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)
@@ -76,11 +76,11 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
     here = {node: own[node] for node in nodes if node in own}
     shares = with_yields(here, pod, nodes, state.ledger)
     regained = state.ledger.regained(gone, pod)
-    for node in nodes:  # Room that borrowers and owners among the victims leave is held again.
+    for node in nodes:  # Room that borrowers and owners leave is held again.
         lent = state.ledger.returned(node, on_node.get(node, ()), gone[node])
         if returned := total((lent, regained.get(node, {}))):
             shares[node] = shares.get(node, NO_SEAT)._replace(returned=returned)
-    unknown = rows < 0  # Then nothing is held there.
+    unknown = rows < 0  # An unknown node has no holds.
     helps = unknown | fits_beside_holds(pod, state.snapshot, shares, taken)[rows]
     spared = {node: tuple(victims[node]) for node in compress(nodes, ~helps)}
     return PreemptVerdict(tuple(compress(nodes, helps)), spared)
@@ -89,10 +89,10 @@ def judge_preemption(pod: Pod, victims: Victims, state: State, now: float) -> Pr
 def _candidates(
     pod: Pod, victims: Victims, on_node: Mapping[str, Sequence[Reservation]], state: State
 ) -> list[str]:
-    """Return the nodes where anybody may be evicted for a pod; `on_node`: its seats, by node."""
+    """Return the nodes on which pods may be evicted for a pod; `on_node` are its seats by node."""
     if pod.node:
         return [node for node, uids in victims.items() if uids and node == pod.node]
-    # Where borrowers have its seat, Reserver deletes these and nobody else.
+    # If borrowers have its seat, Reserver deletes only these.
     here = {node: seats for node, seats in on_node.items() if node in victims}
     elsewhere = {node: seats for node, seats in on_node.items() if node not in victims}
     recalled = frozenset(borrowed(pod, here, state))
@@ -111,7 +111,7 @@ def _keeps_to_its_seats(
         return state.ledger.awaited_by(pod) is not None
     room = has_room(pod, state.snapshot, state.snapshot.rows(tuple(on_node)))
     every = tuple(compress(on_node, room))
-    for start in range(0, len(every), _AT_ONCE):  # As a rule the first have one.
+    for start in range(0, len(every), _AT_ONCE):  # As a rule the first chunk has one.
         nodes = every[start : start + _AT_ONCE]
         own = seats_by_node(pod, (seat for n in nodes for seat in on_node[n]), state.ledger)
         usable = fits(pod, state.snapshot, with_yields(own, pod, nodes, state.ledger))
@@ -121,7 +121,7 @@ def _keeps_to_its_seats(
 
 
 def _less_victims(taken: ByNode, victims: Victims, snapshot: Snapshot) -> ByNode:
-    """Return what is taken on each node once the victims are gone."""
+    """Return the taken amounts of each node once the victims are gone."""
     left: dict[str, dict[str, int]] = {node: dict(amounts) for node, amounts in taken.items()}
     for node, uids in victims.items():
         for uid in set(uids):

@@ -1,7 +1,7 @@
-"""Why a pod does not fit on a node, in the words of kube-scheduler.
+"""The reasons against nodes, in the words of kube-scheduler.
 
-Plugins and words are those of pkg/scheduler/framework/plugins (Kubernetes 1.37), each from the file
-that its part of `docs/fit.md` names.
+Plugins and messages are those of pkg/scheduler/framework/plugins (Kubernetes 1.37), each from the
+file that `docs/fit.md` names.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from reserver.cluster.categorical import Bools
 
 
 class Reason(NamedTuple):
-    """Why a pod does not fit on a node.
+    """A reason for which a pod does not fit on a node.
 
     Attributes:
-        plugin: the kube-scheduler plugin that refuses; `RESERVER` for what only Reserver knows.
-        message: its words.
+        plugin: the kube-scheduler plugin that refuses; `RESERVER` for Reserver's own reasons.
+        message: its message.
     """
 
     plugin: str
@@ -24,7 +24,7 @@ class Reason(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A reason, and where it holds.
+    """A reason, and the rows of the refused nodes.
 
     Attributes:
         rows: bool array, rows of the snapshot; arbitrary for rows without a Node object.
@@ -69,7 +69,7 @@ UNKNOWN_NODE = Reason(RESERVER, "node not known yet")
 
 
 def insufficient(resource: str) -> Reason:
-    """Return the reason that a node has too little of a resource left."""
+    """Return the reason of a node with too little of a resource left."""
     return (
         TOO_MANY_PODS
         if resource == "pods"

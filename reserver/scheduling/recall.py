@@ -1,8 +1,8 @@
-"""Recall: which borrowers have to go for an owner to land on its seat, or for a hold to start.
+"""Recall: chooses the borrowers to delete for an owner's seat, or for the start of a hold.
 
-kube-scheduler's preemption would not do: it looks at a sample of the nodes, which may leave out the
-seat's, and only at pods of a lower priority than the owner's. So Reserver deletes the borrowers, as
-kube-scheduler deletes its victims: the pods' grace periods count, and no budget does
+kube-scheduler's preemption is not enough: it looks at a sample of the nodes, which may miss the
+seat, and only at pods of a lower priority than the owner's. So Reserver deletes the borrowers as
+kube-scheduler deletes its victims: grace periods count, and PodDisruptionBudgets do not
 (docs/adr/0083-lending.md).
 """
 
@@ -34,15 +34,15 @@ from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Effect, Recall
 
 RECALL_S = 60.0
-"""How long a node lends nothing after an owner has waited there, in seconds."""
+"""Seconds for which a node lends nothing after an owner has waited for it."""
 
 AHEAD_S = 145.0
-"""How long before a hold starts its room is recalled, in seconds: the two minutes that a borrower
-has to end, and what the recaller takes to look twice."""
+"""Seconds before its start at which a hold's room is recalled: the two minutes that a borrower has
+to end, and two passes of the recaller."""
 
 _MOST_JUDGED = 256
-"""So many nodes of an owner with borrowers are judged in one call; `recalls_for_owners` finds the
-others. Who has seats on thousands, and fits on none, had held each of its calls for 0.2 s."""
+"""Most nodes with borrowers that are judged for an owner in one call; `recalls_for_owners` finds
+the others. An owner with thousands of seats that fits on none took 0.2 s a call without it."""
 
 _MOST_SPARED = 16
 _PODS_AT_ONCE = 1000
@@ -51,12 +51,12 @@ _PODS_AT_ONCE = 1000
 def recalls(
     pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State
 ) -> Iterator[Recall]:
-    """Yield how an owner gets its seats that borrowers take, for each node where it may go.
+    """Yield the recalls that free an owner's seats of borrowers, one for each allowed node.
 
-    A recall without borrowers waits for pods that are on their way out.
+    A recall without borrowers waits for pods that are ending.
 
     Args:
-        by_node: the seats.
+        by_node: the seats by node.
     """
     for node, seats in _with_borrowers(pod, by_node, state):
         if found := _recall(pod, node, seats, state):
@@ -64,14 +64,14 @@ def recalls(
 
 
 def _recall(pod: Pod, node: str, seats: Sequence[Reservation], state: State) -> Recall | None:
-    """Return how an owner gets its seats on a node; None if they are free, or nobody can help."""
+    """Return the recall for an owner's seats on a node; None if not needed, or of no help."""
     borrowers = state.snapshot.lending.borrowers(node)
     going = _fewest(borrowers, lambda gone: _fits(pod, seats, gone, state))
     return Recall(pod, node, tuple(filter(_is_to_be_deleted, going))) if going else None
 
 
 def still_wanted(effect: Effect, state: State) -> Effect | None:
-    """Return an effect as it is wanted by now; None for a recall that helps nobody any more."""
+    """Return the present version of an effect; None for a recall that no longer helps."""
     if not isinstance(effect, Recall):
         return effect
     pod = state.pods.get(effect.pod.name, effect.pod)
@@ -80,7 +80,7 @@ def still_wanted(effect: Effect, state: State) -> Effect | None:
 
 
 def borrowed(pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State) -> Iterator[str]:
-    """Yield the nodes, of some with an owner's seats, where borrowers have to go for it."""
+    """Yield the nodes with an owner's seats on which borrowers have to go for it."""
     for node, seats in _with_borrowers(pod, by_node, state):
         pods = tuple(state.snapshot.lending.borrowers(node))
         if _fits(pod, seats, pods, state) and not _fits(pod, seats, (), state):
@@ -90,7 +90,7 @@ def borrowed(pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: Stat
 def _with_borrowers(
     pod: Pod, by_node: Mapping[str, Sequence[Reservation]], state: State
 ) -> Iterator[tuple[str, Sequence[Reservation]]]:
-    """Yield the first nodes with an owner's seats that have borrowers, and where it may go."""
+    """Yield the first allowed nodes with an owner's seats and borrowers, with the seats."""
     may_go, row_of = _may_go(pod, state.snapshot), state.snapshot.row
     borrowed = filter(state.snapshot.lending.has_borrowers, by_node)
     allowed = (node for node in borrowed if (row := row_of(node)) is not None and may_go[row])
@@ -98,10 +98,10 @@ def _with_borrowers(
 
 
 def _may_go(pod: Pod, snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether an owner may be there once there is room.
+    """Return, for each row, whether constraints allow an owner there.
 
-    Elsewhere borrowers would go for nothing. Whoever has too many constraints to be judged gets its
-    seat back all the same.
+    On other nodes borrowers would go in vain. An owner with too many constraints to judge gets its
+    seat back anyway.
     """
     rows: Bools = snapshot.exists.copy()
     if not pod.constraints.are_too_many:
@@ -111,11 +111,11 @@ def _may_go(pod: Pod, snapshot: Snapshot) -> Bools:
 
 
 class RoomRecall(NamedTuple):
-    """Which borrowers of a node are in the way of its holds.
+    """The borrowers of a node that are in the way of its holds.
 
     Attributes:
-        borrowers: those to delete.
-        until: when the last of these holds has started, unix seconds: nothing is lent till then.
+        borrowers: the borrowers to delete.
+        until: the last start of these holds, unix seconds: nothing is lent until then.
     """
 
     node: str
@@ -124,11 +124,10 @@ class RoomRecall(NamedTuple):
 
 
 def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomRecall | None]:
-    """Yield each node whose borrowers are in the way of its holds, as it is at that moment.
+    """Yield a recall for each node whose borrowers are in the way of its holds, judged right then.
 
-    Where it yields None, other work may come between; whoever is given a recall may take long, too.
-    Holds that are to start count `AHEAD_S` before. Those that lend are in no hurry: their owners
-    recall what they need.
+    Other work may come at each yield, of None or of a recall. Coming holds count from `AHEAD_S`
+    before their start. Coming holds that lend do not: their owners recall the room that they need.
 
     Args:
         clock: unix seconds.
@@ -149,9 +148,9 @@ def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomR
 def _helpful(
     node: str, borrowers: Iterable[Pod], needed: Collection[str], state: State
 ) -> Iterator[str]:
-    """Yield of what borrowers leave enough: what their node offers, and holds or is to hold.
+    """Yield the borrowers' resources that their node offers, and holds or will hold.
 
-    They may have invented any number of other resources.
+    Borrowers may request any number of other, invented resources.
     """
     taken = frozenset(chain.from_iterable(each.requests for each in borrowers))
     for name in taken & {*state.ledger.held_on(node), *needed}:
@@ -160,14 +159,14 @@ def _helpful(
 
 
 class _Coming(NamedTuple):
-    """The slots of a reservation that are to hold on a node once it starts."""
+    """The slots of a coming reservation on a node."""
 
     reservation: Reservation
     slots: int
 
 
 def _coming(state: State, now: float) -> Generator[None, None, dict[str, list[_Coming]]]:
-    """Find what starts soon on each node with borrowers, giving way."""
+    """Find the reservations that start soon on each node with borrowers, in steps."""
     coming: dict[str, list[_Coming]] = {node: [] for node in state.snapshot.lending.nodes()}
     for each in state.ledger.starting(now + AHEAD_S) if coming else ():
         for part in each.parts if each.lends_below is None else ():
@@ -178,15 +177,15 @@ def _coming(state: State, now: float) -> Generator[None, None, dict[str, list[_C
 
 
 def recalls_for_owners(state: State, looked_at: dict[str, None]) -> Iterator[Recall | None]:
-    """Yield which borrowers owners need of which Filter is not told, as things are by then.
+    """Yield the recalls for owners that no Filter call shows, judged right then.
 
-    kube-scheduler asks no extender about a pod that fits on no node: borrowers may fill them all.
-    Where it yields None, other work may come between; whoever is given a recall may take long, too.
-    The first owner of each namespace comes before the second of any.
+    kube-scheduler calls no extender for a pod that fits on no node: borrowers may fill them all.
+    Other work may come at each yield, of None or of a recall. The first owner of each namespace
+    comes before the second of any.
 
     Args:
-        looked_at: the UIDs of owners that were looked at before, the latest last. These come after
-            all others, so that it may be broken off; kept up to date.
+        looked_at: the UIDs of owners that were judged before, the latest last; updated. They come
+            after all others, so that the caller may stop at any yield.
     """
     waiting = tuple(state.pods.values()) if state.snapshot.lending.nodes() else ()
     owners: dict[str, PodName] = {}
@@ -214,13 +213,13 @@ def recalls_for_owners(state: State, looked_at: dict[str, None]) -> Iterator[Rec
 
 
 def _wanted(pod: Pod, state: State) -> Generator[None, None, str]:
-    """Return the first node on which borrowers have an owner's seat; empty if it can have one."""
+    """Return the first node on which borrowers use an owner's seat; empty if it can use a seat."""
     wanted, may_go = "", _may_go(pod, state.snapshot)
     for node, seats in _by_node(state.ledger.seats(pod)).items():
         yield
         row = state.snapshot.row(node)
         if row is None or row >= len(may_go) or not may_go[row]:
-            continue  # One that has just come is looked at in the next pass.
+            continue  # A new node is looked at in the next pass.
         if _fits(pod, seats, (), state):
             return ""
         if not wanted and _recall(pod, node, seats, state):
@@ -236,7 +235,7 @@ def _by_node(seats: Iterable[Reservation]) -> Mapping[str, Sequence[Reservation]
 
 
 def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:
-    """Return whether a node has what it holds, and is wanted, once some borrowers are gone."""
+    """Return whether a node has room for its holds and `wanted` once some borrowers are gone."""
     again = state.ledger.returned(node, gone={each.uid for each in gone})
     for name, amount in wanted.items():
         offered, requested, held, _ = state.snapshot.amounts(node, name)
@@ -247,14 +246,14 @@ def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, sta
 
 
 def _fewest(pods: Iterable[Pod], is_enough: Callable[[Sequence[Pod]], bool]) -> Sequence[Pod]:
-    """Return which borrowers have to go; none if nobody has to, or if all are not enough."""
+    """Return the borrowers to delete; empty if none has to go, or if all are not enough."""
     borrowers = sorted(pods, key=_in_order)
     if not borrowers or not is_enough(borrowers) or is_enough(()):
         return ()
     # The more are gone, the more room there is.
     number = bisect_left(range(1, len(borrowers)), 1, key=lambda n: is_enough(borrowers[:n]))
     going = borrowers[: number + 1]
-    for each in going[-2 : -2 - _MOST_SPARED : -1]:  # The most important that may not matter.
+    for each in going[-2 : -2 - _MOST_SPARED : -1]:  # Spare the most important ones if possible.
         others = [other for other in going if other is not each]
         if not each.terminating and is_enough(others):
             going = others
@@ -262,22 +261,22 @@ def _fewest(pods: Iterable[Pod], is_enough: Callable[[Sequence[Pod]], bool]) -> 
 
 
 def _is_to_be_deleted(pod: Pod) -> bool:
-    """Return whether a borrower that has to go does not, or takes its time: a year, if it says so.
+    """Return whether a borrower is not being deleted yet, or with a long grace period.
 
-    To delete it again shortens that (`BeforeDelete` in apiserver's pkg/registry/rest/delete.go).
+    Another deletion shortens it (`BeforeDelete` in apiserver's pkg/registry/rest/delete.go).
     """
     return pod.lingers or not pod.terminating
 
 
 def _in_order(pod: Pod) -> tuple[bool, int, Sequence[int]]:
-    """Return the sort key of borrowers: those who are going, the least important, the youngest."""
+    """Return the sort key of borrowers: ending ones, the least important, the youngest first."""
     return (not pod.terminating, pod.priority, [-ord(letter) for letter in pod.created])
 
 
 def _fits(pod: Pod, seats: Sequence[Reservation], gone: Sequence[Pod], state: State) -> bool:
     """Return whether an owner fits on the node of its seats once some borrowers are gone."""
     snapshot, node = state.snapshot, seats[0].node
-    freed: dict[str, int] = {}  # Who borrows chooses how many other resources it requests.
+    freed: dict[str, int] = {}  # Only the owner's resources: borrowers may request many.
     for name, amount in pod.requests.items():
         offered, requested, *_ = snapshot.amounts(node, name)
         freed[name] = sum(each.requests.get(name, 0) for each in gone)

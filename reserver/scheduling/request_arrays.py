@@ -16,7 +16,7 @@ ByNode = Mapping[str, Mapping[str, int]]
 
 
 def request_columns(pod: Pod, snapshot: Snapshot) -> tuple[Rows, Int64s]:
-    """Return the columns of what a pod requests of resources that nodes offer, and the amounts."""
+    """Return the columns and amounts of a pod's requests for resources that nodes offer."""
     known = {
         snapshot.columns[name]: amount
         for name, amount in pod.requests.items()

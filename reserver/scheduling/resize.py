@@ -1,4 +1,4 @@
-"""Whether a running pod may grow on its node: not into room that is held for others."""
+"""Decides whether a running pod may grow on its node: not into room that is held for others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reserver.scheduling.state import State
 
 
 class Subject(NamedTuple):
-    """Which pod a resize says that it is about.
+    """The pod of a resize request.
 
     Attributes:
         name: namespace and name.
-        uid: of the pod.
-        node: where it is.
-        revision: the resourceVersion that the resize is to be written onto.
+        uid: the pod's UID.
+        node: the pod's node.
+        revision: the resourceVersion onto which the resize will be written.
     """
 
     name: PodName
@@ -29,7 +29,7 @@ class Subject(NamedTuple):
 
 
 def seen(subject: Subject, state: State) -> Pod | None:
-    """Return the pod of a resize as the watch shows it; None unless it is the very same."""
+    """Return the watched pod of a resize; None unless it has the same UID, node and revision."""
     pod = state.pods.get(subject.name)
     if pod is None or pod.finished:
         return None
@@ -38,10 +38,10 @@ def seen(subject: Subject, state: State) -> Pod | None:
 
 
 def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
-    """Return why a pod that the watch does not show as it is now may not be resized, if not.
+    """Return why a pod whose present version the watch has not shown may not be resized; or None.
 
-    What passed would not count, and others might get the same room. Where nothing is held that
-    takes nothing from anybody.
+    An admitted growth of it would not count, so others might get the same room. On a node without
+    holds this takes nothing from any owner.
     """
     state.ledger.advance(now, most=None)
     if not state.ledger.held_on(subject.node):
@@ -53,14 +53,14 @@ def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
 
 
 def judge_resize(pod: Pod, state: State, now: float) -> str | None:
-    """Return why a pod may not become what it is to be; None if it may.
+    """Return why a pod may not grow; None if it may.
 
-    Only what is held counts: growth for which the node has no room anyway is the kubelet's to
-    defer. But where anything is held, deferred growth would take that room once other pods have
-    left. Slots that the pod might have claimed when it was bound are for other pods.
+    Only held resources count: the kubelet defers growth for which the node has no room at all. But
+    on a node with holds, deferred growth would take the held room once other pods have left. Slots
+    that the pod could have claimed when it was bound are for other pods.
 
     Args:
-        pod: the pod as the watch shows it, with the requests that it is to have.
+        pod: the watched pod with its coming requests.
         now: unix seconds.
     """
     state.ledger.advance(now, most=None)
@@ -71,7 +71,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     if node in snapshot.whole_nodes and any(
         seat.is_whole for seat in state.ledger.seats(pod, (node,))
     ):
-        return None  # What its pods leave of the node is their own.
+        return None  # Owners may use all of their whole node.
     if node in snapshot.unreadable_nodes or not snapshot.has_node(node):
         return (
             f"room is held on node {node}, where the node or a pod cannot be read, so nobody knows "
@@ -83,7 +83,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
         free = state.pending_resizes.free(pod, resource) + yielded.get(resource, 0)
         if held > 0 and amount > free:
             return (
-                f"{_whose(pod, resource, state)}: node {node} has {show(resource, max(0, free))} "
+                f"{_holder(pod, resource, state)}: node {node} has {show(resource, max(0, free))} "
                 f"of {resource} beside the {show(resource, held)} that are held, and pod "
                 f"{pod.name} needs {show(resource, amount)} more; ask for less, or wait until the "
                 "hold ends"
@@ -92,12 +92,12 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
 
 
 def grow(pod: Pod, state: State) -> PendingResize:
-    """Count a pod as it is to be once `judge_resize` has let it; the arguments are the same."""
+    """Count a pod's growth after `judge_resize` has admitted it; the arguments are the same."""
     return state.grow(pod, yielding(pod, state))
 
 
 def growth(pod: Pod, state: State) -> Mapping[str, int]:
-    """Return the growth of a pod's request."""
+    """Return the additional amounts of a pod's coming requests."""
     before = state.pods[pod.name].requests
     return {
         resource: amount - before.get(resource, 0)
@@ -107,7 +107,7 @@ def growth(pod: Pod, state: State) -> Mapping[str, int]:
 
 
 def yielding(pod: Pod, state: State) -> Mapping[str, int]:
-    """Return what a pod may take of the holds of its node that yield to it."""
+    """Return the amounts of its node's yielding holds that a pod may still take."""
     if is_exempt(pod, state.snapshot):
         return {}
     owed = state.pending_resizes.owed(pod.node, but=pod.uid)
@@ -115,8 +115,8 @@ def yielding(pod: Pod, state: State) -> Mapping[str, int]:
     return {resource: amount - owed.get(resource, 0) for resource, amount in yielded.items()}
 
 
-def _whose(pod: Pod, resource: str, state: State) -> str:
-    """Return the words for the oldest hold that is in the way."""
+def _holder(pod: Pod, resource: str, state: State) -> str:
+    """Return the words for the oldest hold in the way."""
     for reservation in state.ledger.holding_on(pod.node):
         if reservation.resources.get(resource) and not reservation.yields_to(pod.priority):
             return f"held by {state.name_for(reservation.ref, pod)}"

@@ -1,7 +1,7 @@
-"""The nodes for the slots of a reservation: which it fills, and which may be held whole.
+"""Chooses nodes for the slots of a reservation, and nodes that may be held whole.
 
-A node may be held whole if nobody but owners has anything of it. A seat may be ahead of its room:
-it names a node that others are about to leave.
+A node may be held whole if only owners use it. A seat may precede its room if it names a node that
+other pods are about to leave.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _HALVINGS = 60
 def distribute(
     pod: Pod, strategy: Strategy, slots: int, rows: Rows, room: Int64s, snapshot: Snapshot
 ) -> Int64s:
-    """Return how many of so many slots go to each node.
+    """Return the number of slots for each node.
 
     Args:
-        pod: what a slot is judged as.
-        strategy: packed or spread.
-        slots: as many as there is room for, or fewer.
-        rows: of the nodes that have room.
-        room: for how many slots each has.
+        pod: the pod that stands for one slot.
+        strategy: pack or spread.
+        slots: the number of slots, at most the sum of `room`.
+        rows: the rows of the nodes with room.
+        room: the number of slots for which each row has room.
     """
     base, step = _fullness(pod, snapshot, rows)
     if strategy is Strategy.PACK:
@@ -52,9 +52,9 @@ def distribute(
 
 
 def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]:
-    """Return how full nodes are in the resources of a slot, and by how much a slot fills them.
+    """Return the fullness of nodes in a slot's resources, and its increase by one slot.
 
-    That is the mean over its resources, pods aside, as in kube-scheduler's MostAllocated.
+    This is the mean over its resources except `pods`, as in kube-scheduler's MostAllocated.
     """
     columns, amounts = request_columns(pod, snapshot)
     counts = columns != snapshot.columns["pods"] if len(columns) > 1 else np.ones(1, dtype=np.bool_)
@@ -66,7 +66,7 @@ def _fullness(pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[Floats, Floats]
 
 
 def _packed(fullness: Floats, room: Int64s, slots: int) -> Int64s:
-    """Return how many slots go to each node: all to the fullest, or to as few as it takes."""
+    """Return the slots of each node: all on the fullest node, or on as few nodes as needed."""
     numbers = np.zeros_like(room)
     whole = np.flatnonzero(room >= slots)
     if len(whole):
@@ -79,10 +79,10 @@ def _packed(fullness: Floats, room: Int64s, slots: int) -> Int64s:
 
 
 def _spread(base: Floats, step: Floats, room: Int64s, slots: int) -> Int64s:
-    """Return how many slots go to each node, each to the one that is emptiest with it.
+    """Return the slots of each node, with each slot on the node that is emptiest including it.
 
-    All nodes are filled up to one level, which is found by halving; of what is then too much, the
-    fullest give back one slot each.
+    All nodes are filled up to one level, which is found by bisection; the fullest nodes then give
+    back one slot each until the number is right.
     """
 
     def up_to(level: float) -> Int64s:
@@ -105,14 +105,14 @@ def _spread(base: Floats, step: Floats, room: Int64s, slots: int) -> Int64s:
 
 
 def ahead(pod: Pod, slots: int, snapshot: Snapshot, may_go: Bools) -> Parts:
-    """Return the node that a seat names, full as it is, if room is all that it lacks there.
+    """Return the named node of a seat, although full, if only room is lacking there.
 
-    Else who waits for room would come between, when another move of a chain leaves the node.
+    Else a waiting pod would take the room first when another move of a chain leaves the node.
 
     Args:
-        pod: what a slot of the seat is judged as.
-        slots: how many it has.
-        may_go: where constraints let it go.
+        pod: the pod that stands for one slot of the seat.
+        slots: the number of its slots.
+        may_go: for each row, whether constraints allow it.
     """
     named = {_named(term) for term in pod.constraints.node_terms or ()}
     node = named.pop() if len(named) == 1 else ""
@@ -123,13 +123,13 @@ def ahead(pod: Pod, slots: int, snapshot: Snapshot, may_go: Bools) -> Parts:
 
 
 def _named(term: NodeTerm) -> str:
-    """Return the only node that an alternative is about; empty if there may be others."""
+    """Return the only node that a node selector term allows; empty if there may be others."""
     names = [each.values for each in term.fields.requirements if each.operator == "In"]
     return next((min(values) for values in names if len(values) == 1), "")
 
 
 def never_fits(pod: Pod, slots: int, snapshot: Snapshot) -> bool:
-    """Return whether the nodes would be too few or small even without pods and taints."""
+    """Return whether the nodes would be too few or too small even without pods and taints."""
     columns, amounts = request_columns(pod, snapshot)
     rows = np.flatnonzero(snapshot.exists & allowed_by_affinity(pod.constraints, snapshot))
     if NODES in pod.requests:
@@ -144,13 +144,13 @@ _MOST = np.iinfo(np.int64).max
 
 
 MOST_ASKED = 4_000
-"""So many pods are asked in one step who controls them; others count as strangers."""
+"""Most pods whose controllers are checked in one step; others count as strangers."""
 
 
 def vacant(rules: Sequence[OwnerRule], snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether the whole node may be held for the owners that match rules.
+    """Return, for each row, whether the whole node may be held for owners that match rules.
 
-    As long as something there cannot be read, nobody knows.
+    A node with unreadable objects may not.
     """
     found: Bools = snapshot.exists & ~snapshot.guarded & ~snapshot.has_unreadable
     found &= ~strangers(rules, snapshot)
@@ -158,7 +158,7 @@ def vacant(rules: Sequence[OwnerRule], snapshot: Snapshot) -> Bools:
 
 
 def strangers(rules: Sequence[OwnerRule], snapshot: Snapshot) -> Bools:
-    """Return, for each row, whether a guest is there that no rule matches."""
+    """Return, for each row, whether a guest there matches no rule."""
     residents = snapshot.residents
     guests = residents.guests
     alike = np.zeros_like(guests)
@@ -182,11 +182,11 @@ def strangers(rules: Sequence[OwnerRule], snapshot: Snapshot) -> Bools:
 
 
 def why_not_vacant(rules: Sequence[OwnerRule], pod: Pod, state: State) -> dict[str, Bools]:
-    """Return each reason why a node is not held whole for owners, with the rows of such nodes.
+    """Return each reason why nodes cannot be held whole for owners, with the nodes' rows.
 
     Args:
-        rules: of the owners.
-        pod: what such a slot is judged as.
+        rules: the owner rules.
+        pod: the pod that stands for one slot.
     """
     snapshot = state.snapshot
     found = reasons_against(replace(pod, requests={}), state, ())

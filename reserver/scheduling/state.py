@@ -1,8 +1,8 @@
 """The state that decisions read: capacity, pods bound or being bound, and the ledger.
 
-It is fed by the watches and by the bindings under way, and changes only between decisions: on one
-event loop, deciding and assuming with no ``await`` between them is atomic and needs no lock. The
-words (assume, forget) and the rules are those of kube-scheduler's backend/cache/cache.go.
+Watches and pending bindings update it, only between decisions: on one event loop, deciding and
+assuming without an ``await`` in between is atomic and needs no lock. The terms (assume, forget) and
+the rules are those of kube-scheduler's backend/cache/cache.go.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ ANOTHERS = "a reservation of another namespace"
 
 
 class State(CapacityState):
-    """Capacity, pods and the ledger, kept consistent with each other, as watches show them."""
+    """Capacity, pods and the ledger, kept consistent with each other and the watches."""
 
     @property
     def pods(self) -> Mapping[PodName, Pod]:
-        """The pods as the watch last showed them."""
+        """The watched pods, by name."""
         return MappingProxyType(self._pods)
 
     def fork(self) -> State:
-        """Return a copy with the amounts of now, to try things that nobody else sees."""
+        """Return a copy with the present amounts, for private trials."""
         forked = copy(self)
         forked.snapshot = self.snapshot.fork()
         return forked
 
     def name_for(self, ref: Ref, pod: Pod) -> str:
-        """Return a reservation's name for a message to a pod, or that it is another namespace's.
+        """Return a reservation's name for a message to a pod; another namespace's is not named.
 
-        A tenant may read it, and must not learn what other namespaces reserve. The words are
-        constant for a pod and a reservation, so they do not make kube-scheduler try again.
+        A tenant may read the message, and must not learn about other namespaces' reservations. The
+        words are constant for a pod and a reservation, so they cause no retry of kube-scheduler.
         """
         is_named = ref.namespace == pod.name.namespace or ref.namespace in self.public_namespaces
         return f"reservation {ref}" if is_named else ANOTHERS
 
     def has_shown_pods(self, revision: float) -> bool:
-        """Return whether all pods have been shown as of a resourceVersion."""
+        """Return whether the watch of pods has reached a resourceVersion."""
         return revision <= self._shown
 
     def pods_shown(self, revision: int) -> None:
-        """Note that all pods have been shown as of a resourceVersion."""
+        """Record that the watch of pods has reached a resourceVersion."""
         self._shown = max(self._shown, revision)
 
     def pods_listed(self, revision: int) -> None:
-        """Note that a list showed all pods as of a resourceVersion."""
+        """Handle the end of a list of all pods at a resourceVersion."""
         self.pods_shown(revision)
         for pod in tuple(self._read.values()):
             if pod.revision <= revision:
-                self.pod_gone(pod.name)  # Read while the list was made, from before its end.
+                self.pod_gone(pod.name)  # Read during the list, and deleted before its end.
         over = [uid for uid, waiting in self.waiting.items() if not self._is_pending(waiting.pod)]
-        for uid in over:  # Created and deleted again while no watch was there to show it.
+        for uid in over:  # Created and deleted while no watch was running.
             del self.waiting[uid]
 
     def pod_read(self, pod: Pod) -> bool:
-        """Take a pod that was read, because no watch has shown it; return False if it is gone.
+        """Store a pod that was read before the watch showed it; return False if it is gone.
 
-        It is if the watch has come to what was read, or beyond, and does not show it: its end was
-        shown while the answer was on its way, and nothing would end it again.
+        It is gone if the watch has reached its revision without showing it: its deletion was shown
+        while the answer was on its way, and would not be shown again.
         """
         if 0 < pod.revision <= self._shown:
             return False
@@ -79,7 +79,7 @@ class State(CapacityState):
         return True
 
     def pod_seen(self, pod: Pod, *, listed: bool = False) -> None:
-        """Take a pod as the watch shows it, or as a list shows it after changes were missed."""
+        """Store a pod from the watch or, with `listed`, from a list after missed events."""
         if not listed:
             self.pods_shown(pod.revision)
         self._read.pop(pod.uid, None)
@@ -90,7 +90,7 @@ class State(CapacityState):
         before = self._pods.get(pod.name)
         if before is not None and before.uid != pod.uid:
             if before.revision > pod.revision:
-                return  # Its successor was read before the watch came to its end.
+                return  # The new pod was read before the watch showed the deletion.
             self.pod_gone(before.name)
             before = None
         self._pods[pod.name] = pod
@@ -100,7 +100,7 @@ class State(CapacityState):
             self.listener.on_node_changed(before.nominated_node)
         if pod.node:
             self._take_bound(pod, before, listed=listed)
-        else:  # Perhaps an event from before a binding under way; the assumption knows better.
+        else:  # Perhaps older than a pending binding, whose assumption stays.
             self.gangs.seen(pod)
             self._take_waiting(pod, before)
 
@@ -127,9 +127,9 @@ class State(CapacityState):
             self.ledger.pod_over(pod)
 
     def _take_waiting(self, pod: Pod, before: Pod | None) -> None:
-        """Take a pending pod as it waits, if it does; perhaps for what an earlier process refused.
+        """Update a waiting pod, or record one that an earlier process refused.
 
-        Its seats are looked at once more: what it waits for may have come meanwhile.
+        Its seats are checked again, as they may have become usable meanwhile.
         """
         waiting = self.waiting.get(pod.uid)
         if waiting is not None:
@@ -142,7 +142,7 @@ class State(CapacityState):
                     self.listener.on_capacity_freed(seat.node)
 
     def pod_gone(self, name: PodName) -> None:
-        """Note that a pod was deleted; its claims stay."""
+        """Remove a deleted pod; its claims stay."""
         pod = self._pods.pop(name, None)
         if pod is None:
             return
@@ -153,8 +153,8 @@ class State(CapacityState):
         self.ledger.succession.gone(pod)
         assumption = self._assumed.get(pod.uid)
         if assumption is not None and not assumption.is_written:
-            # The answer to its binding decides what becomes of the claims. As a rule that fails,
-            # and kube-scheduler gives the room to others already: it is held meanwhile.
+            # The result of its binding decides about the claims. As a rule the binding fails, and
+            # kube-scheduler already gives the room to other pods: it is held meanwhile.
             assumption.is_gone = True
             self._uncount(pod.uid)
             self.ledger.unclaim(pod.uid)
@@ -167,24 +167,23 @@ class State(CapacityState):
     def judged(
         self, pod: Pod, names: Sequence[str], *, waits: bool, for_seat: bool = False
     ) -> None:
-        """Note whether a pod waits because of holds, after a Filter call with `names`.
+        """Record whether a pod waits because of holds, after a Filter call with `names`.
 
-        kube-scheduler may ask for a pod that is gone already, which does not wait, and for one that
-        Reserver's own watch has yet to show, which does.
+        A deleted pod does not wait; a pod that Reserver's watch has yet to show does.
         """
         if waits and self._is_pending(pod):
             kept_by = self.ledger.keeper(pod)
             if kept_by and kept_by.policy is Policy.REQUIRE and not for_seat:
-                kept_by = None  # Others of its group have all of its seats, so it may go elsewhere.
+                kept_by = None  # Its group has taken all its seats: it may go elsewhere.
             self._wait(Waiting(pod, offered(names, self._node_name), kept_by=kept_by))
         else:
             self.waiting.pop(pod.uid, None)
         known = self._pods.get(pod.name)
         if known is None or not known.nominated_node:
-            self.nominations.drop(pod.uid)  # Nothing came of the preemption that was expected.
+            self.nominations.drop(pod.uid)  # The expected preemption did not happen.
 
     def answered(self, pod: Pod, nodes: Sequence[str], now: float) -> None:
-        """Count a pod of a PodGroup where it was answered at `now`, until it is bound."""
+        """Count a pod of a PodGroup on its answered node from `now` until it is bound."""
         (node, *_), spent = nodes, self.gangs.attempt(pod, now).spent
         row = self.snapshot.row(node)
         is_guarded = row is not None and bool(self.snapshot.guarded[row])
@@ -194,9 +193,9 @@ class State(CapacityState):
     def judged_preemption(
         self, pod: Pod, nodes: Sequence[str], spared: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Note where pods may be evicted for a pod, and where which pods are spared.
+        """Record the nodes on which pods may be evicted for a pod, and the spared victims.
 
-        kube-scheduler nominates one of `nodes` next; until the watch shows which, it may be any.
+        kube-scheduler nominates one of `nodes` next; until the watch shows it, all of them count.
         """
         if not self._is_pending(pod):
             return
@@ -228,42 +227,42 @@ class State(CapacityState):
     def _is_pending(self, pod: Pod) -> bool:
         known = self._pods.get(pod.name)
         if known is None or known.uid != pod.uid:
-            return pod.revision > self._shown  # Yet to be shown; else it is gone.
+            return pod.revision > self._shown  # The watch has yet to show it; else it is gone.
         return not known.node
 
 
 class Readiness(Protocol):
-    """How well the state shows the cluster (`reserver.process.readiness`)."""
+    """Whether the state is up to date (`reserver.process.readiness`)."""
 
     def obstacles(self) -> tuple[str, ...]:
-        """Return what keeps the state from being good enough to decide on; empty if nothing."""
+        """Return the reasons why the state is not up to date; empty if it is."""
 
     async def caught_up(self) -> None:
-        """Wait until no watch is known to have missed anything, for five seconds at most.
+        """Wait until no watch lacks known events, for five seconds at most.
 
         Raises:
-            NotReady: something still lacks then.
+            NotReady: a watch still lacks events.
         """
 
     async def agrees(self) -> bool:
-        """Return whether etcd, asked a moment ago at most, is not behind the state."""
+        """Return whether etcd, read at most a moment ago, is not behind the state."""
 
 
 def require_ready(readiness: Readiness) -> None:
-    """Check that the state is good enough to decide on.
+    """Check that the state is up to date.
 
     Raises:
-        NotReady: it is not.
+        NotReady: the state is not up to date.
     """
     if obstacles := readiness.obstacles():
         raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 
 
 async def up_to_date(readiness: Readiness, ledger: Ledger, clock: Callable[[], float]) -> None:
-    """Return once no watch is known to have missed anything, and due holds have begun and ended.
+    """Wait until the watches have caught up, and due reservations have started and ended.
 
     Raises:
-        NotReady: the state is not good enough to decide on.
+        NotReady: the state is not up to date.
     """
     await readiness.caught_up()
     while ledger.is_due(clock()):

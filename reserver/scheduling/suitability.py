@@ -1,4 +1,4 @@
-"""Whether a placed reservation may stay where it is, and where it goes if not."""
+"""Decides whether a placed reservation may stay, or its new place."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from reserver.scheduling.state import State
 
 
 class Suits(NamedTuple):
-    """Whether a reservation may stay where it is.
+    """Whether the place of a reservation still suits it.
 
     Attributes:
-        is_allowed: its placement lets it be there.
-        has_room: it has what it holds.
+        is_allowed: whether its constraints allow its nodes.
+        has_room: whether its nodes have room for all their holds.
     """
 
     is_allowed: bool
@@ -32,7 +32,7 @@ class Suits(NamedTuple):
 
 
 def suits(reservation: Reservation, state: State) -> Suits:
-    """Return whether an edited reservation may stay where it is."""
+    """Return whether the place of a reservation suits its present spec."""
     snapshot = state.snapshot
     pod = slot_pod(reservation)
     rows = snapshot.rows([part.node for part in reservation.parts])
@@ -49,7 +49,7 @@ def suits(reservation: Reservation, state: State) -> Suits:
 
 
 def _is_for_itself(reservation: Reservation, state: State) -> bool:
-    """Return whether nobody else has anything of the whole nodes where a reservation is placed."""
+    """Return whether only owners use the whole nodes of a reservation."""
     nodes = [part.node for part in reservation.placed]
     if any(is_less(state.ledger.held_on(node), reservation.resources) for node in nodes):
         return False
@@ -59,11 +59,11 @@ def _is_for_itself(reservation: Reservation, state: State) -> bool:
 def moving_off(
     reservation: Reservation, leaving: Nodes, state: State
 ) -> Generator[None, None, Placed]:
-    """Find where the slots go that are on nodes to leave; those that are claimed stay there."""
+    """Find nodes for the unclaimed slots on nodes to leave; claimed slots stay."""
     kept, slots = state.ledger.staying(reservation.ref, leaving)
     if not slots:
         return Placed()
     found = yield from placing(reservation, slots, state)
     if not found.parts or state.ledger.staying(reservation.ref, leaving) != (kept, slots):
-        return found._replace(parts=())  # A pod may have claimed one while others had their turn.
+        return found._replace(parts=())  # A pod may have claimed a slot meanwhile.
     return found._replace(parts=joined(kept, found.parts))

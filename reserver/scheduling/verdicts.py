@@ -1,4 +1,4 @@
-"""The answer to a Filter call, and the effects of decisions, for the I/O layer to carry out."""
+"""The answer to a Filter call, and the effects of decisions, which the I/O layer executes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from reserver.reservations.reservation import Ref, Reservation
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """Nominate a node for a pod, so that kube-scheduler at once asks about that node alone.
+    """Nominate a node for a pod, so that kube-scheduler retries it at once with that node alone.
 
     Attributes:
-        first: other pods of its PodGroup, and their nodes: nominated before the pod.
-        last: others that are nominated after it, in this order.
+        first: pods of its PodGroup to nominate before it, with their nodes.
+        last: pods to nominate after it, in this order, with their nodes.
     """
 
     pod: Pod
@@ -27,10 +27,10 @@ class Nominate:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Have kube-scheduler try a pod again: other nodes may fit, or the same ones later.
+    """Have kube-scheduler retry a pod: other nodes may fit, or the same ones later.
 
     Attributes:
-        attempts: how many attempts it takes to sample every node once.
+        attempts: the number of attempts that sample every node once.
         after_s: seconds to wait before.
     """
 
@@ -41,11 +41,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Activate:
-    """Have kube-scheduler try a pod again that its own filters refused.
+    """Have kube-scheduler retry a pod that its own filters refused.
 
-    A node is nominated for the pod and taken back, which counts as if a pod had been deleted there:
-    all pods of its priority or less that lacked resources are tried with it. Any other change of
-    the pod would leave it asleep (updatePodInSchedulingQueue in pkg/scheduler/eventhandlers.go).
+    A nomination is set and removed, which kube-scheduler treats as a pod's deletion on that node:
+    it retries all pods of the same or lower priority that lacked resources. Any other change of the
+    pod would not wake it (updatePodInSchedulingQueue in pkg/scheduler/eventhandlers.go).
     """
 
     pod: Pod
@@ -54,12 +54,12 @@ class Activate:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Delete borrowers, so that an owner can have its seat.
+    """Delete borrowers, so that an owner can use its seat.
 
     Attributes:
         pod: the owner.
-        node: where its seat is.
-        borrowers: the pods to delete; none where enough of them are on their way out.
+        node: the node of its seat.
+        borrowers: the pods to delete; empty if enough of them are ending already.
     """
 
     pod: Pod
@@ -71,13 +71,13 @@ Effect = Nominate | Retry | Activate | Recall
 
 
 class WaitsFor(Enum):
-    """The thing that a pod waits for if it may have none of its nodes."""
+    """The need of a pod that may use none of the named nodes."""
 
     ROOM = auto()
-    """Only what is held for others keeps it out."""
+    """Only others' holds keep it out."""
 
     SEAT = auto()
-    """A reservation that it owns has no place yet, or none that it can have now."""
+    """A reservation that it owns has no place yet, or no usable one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +85,13 @@ class FilterVerdict:
     """The answer to a Filter call.
 
     Attributes:
-        nodes: the nodes that the pod may have.
-        refused: when there are none, the reason for each node of the call.
-        effects: what to do once the answer is on its way.
-        waits_for: what keeps the pod from these nodes; None if no reservations do.
-        in_the_way: the reservations that do, when the nodes are refused for few of them.
-        lost_seat: the last seat that Reserver steered to and kube-scheduler refused.
-        recalled: the node of a seat that borrowers take, and where nothing more is to be lent.
+        nodes: the nodes that the pod may use.
+        refused: the reason for each node of the call, if `nodes` is empty.
+        effects: the effects to execute once the response is on its way.
+        waits_for: the need of the pod; None if no reservation keeps it out.
+        in_the_way: the reservations that keep it out, if few.
+        lost_seat: the last seat to which Reserver steered it and that kube-scheduler refused.
+        recalled: the node of a seat that borrowers use, which stops lending; empty without one.
     """
 
     nodes: Sequence[str] = ()

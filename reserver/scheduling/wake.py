@@ -1,8 +1,8 @@
-"""Decides which waiting pods to send back to kube-scheduler when less is held.
+"""Decides the waiting pods to send back to kube-scheduler when less is held.
 
-kube-scheduler does not watch the store: left alone, it may take five minutes to try a pod again
-that was refused because of a hold. But each try costs it a scheduling cycle, so only as many pods
-are woken as fit into what became free, the most important first.
+kube-scheduler does not watch the store: left alone, it may take five minutes to retry a pod that
+was refused because of a hold. But each retry costs a scheduling cycle, so only as many pods are
+woken as fit into the freed room, highest priority first.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 
 
 class Wake:
-    """The room that became free, and the pods that may have it, in the order of `order`.
+    """The freed room, which is handed out to waiting pods in the order of `order`.
 
-    Other work may come between two pods. What becomes free meanwhile is for the next to hand out.
+    Other work may come between two pods. Room that is freed meanwhile is for the next pass.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class Wake:
         lately: Collection[str] = (),
         seats_are_over: bool = False,
     ) -> None:
-        """Begin with what is free now.
+        """Begin with the present free room.
 
         Args:
             freed: the nodes on which less is held than before.
             now: unix seconds.
-            changed: the nodes of which kube-scheduler may have known before Reserver did.
-            lately: the pods, by UID, that were refused so lately that this may be why.
-            seats_are_over: whether pods may have to wait for their seats no more.
+            changed: nodes whose change kube-scheduler may have seen before Reserver.
+            lately: the UIDs of pods with a refusal so recent that it may be out of date.
+            seats_are_over: whether seats may have ended since the last pass.
         """
         state.ledger.advance(now, most=None)
         self._state = state
@@ -65,16 +65,15 @@ class Wake:
         self._keeps: dict[tuple[Ref, str], bool] = {}
 
     def _concerns(self, uid: str, waiting: Waiting) -> bool:
-        """Return whether a pod may have been waiting for what has changed."""
+        """Return whether the changes may concern a waiting pod."""
         if self._is_freed or uid in self._lately:
             return True
         return self._seats_are_over and self._is_kept_no_more(waiting)
 
     def _is_kept_no_more(self, waiting: Waiting) -> bool:
-        """Return whether the reservation is over, or another, for whose seats a pod waits.
+        """Return whether the reservation for whose seats a pod waits has ended or changed.
 
-        It is asked once for all pods of a reservation: whoever edits one does not have those that
-        wait for others judged.
+        The result is cached by reservation: an edit causes no work for pods that wait for others.
         """
         kept_by = waiting.kept_by
         if kept_by is None:
@@ -85,7 +84,7 @@ class Wake:
         return not self._keeps[key]
 
     def _look(self) -> None:
-        """Begin with what is free now."""
+        """Read the present free room."""
         snapshot = self._state.snapshot
         self._nodes = list(filter(snapshot.has_node, self._nodes))
         self._rows = rows = snapshot.rows(self._nodes)
@@ -96,7 +95,7 @@ class Wake:
         self._too_large: set[object] = set()
 
     def order(self) -> Generator[None, None, list[str]]:
-        """Return the UIDs of those who wait: the most important first, then who came first."""
+        """Return the UIDs of the waiting pods: highest priority first, then longest waiting."""
         by_priority: dict[int, list[str]] = {}
         for uid, waiting in tuple(self._state.waiting.items()):
             if self._concerns(uid, waiting):
@@ -107,44 +106,44 @@ class Wake:
         ]
 
     def judge(self, uid: str) -> Effect | None:
-        """Return what sends a pod back if it fits now; None if it does not, or waits no more."""
+        """Return the effect that sends a pod back if it fits now; None if not, or not waiting."""
         waiting = self._state.waiting.get(uid)
         if waiting is None:
             return None
         if self._layout != self._state.snapshot.layout:
-            self._look()  # A column may be another resource's by now.
+            self._look()  # Columns may have changed.
         if seat := _seat_among(waiting.pod, self._freed, self._state):
             return _send_back(waiting.pod, seat)
         if self._is_kept_no_more(waiting):
             keeper = self._state.ledger.keeper(waiting.pod)
             if keeper is None or keeper.policy is not Policy.REQUIRE or keeper.node:
-                # It may land wherever there is room, or has a seat that nobody freed.
+                # It may land anywhere with room, or has a seat that was free already.
                 return Retry(waiting.pod, attempts=1)
             waiting = replace(waiting, kept_by=keeper)
             self._state.waiting[uid] = waiting
         is_kept = waiting.kept_by is not None and waiting.kept_by.policy is Policy.REQUIRE
-        index = None if is_kept else self._take(waiting)  # What it may not have is for others.
+        index = None if is_kept else self._take(waiting)  # Room that it may not use is for others.
         if index is not None:
             return _send_back(waiting.pod, self._nodes[index])
         snapshot = self._state.snapshot
         if not self._roused and (node := _preempted(waiting, self._nodes, self._free, snapshot)):
-            self._roused = True  # One brings all the others of its priority or less.
+            self._roused = True  # One wakes all others of its priority or less.
             return Activate(waiting.pod, node)
         return None
 
     def _take(self, waiting: Waiting) -> int | None:
-        """Take a pod's request out of the first node that has it; return which one."""
+        """Take a pod's requests from the first node with room; return the node's index, or None."""
         pod = waiting.pod
         conceded = self._state.ledger.conceded(pod)
         kind = None if conceded is None else (pod.priority, pod.constraints.tolerates_recall)
         asked = (frozenset(pod.requests.items()), kind)
         if asked in self._too_large:
-            return None  # What was not free before is not now: all of it only becomes less.
+            return None  # The free room only shrinks during a pass.
         columns, amounts = request_columns(pod, self._may_go.snapshot)
         if columns.max(initial=-1) >= self._free.shape[1]:
-            return None  # Nobody offered it when this began.
+            return None  # No node offered the resource when the pass began.
         free = self._free[:, columns]
-        if conceded is not None:  # It may take some of what is held, or borrow.
+        if conceded is not None:  # It may take or borrow held room.
             free = free + conceded[np.ix_(columns, self._rows)].T
         has_room = np.all(free >= amounts, axis=1)
         if not has_room.any():
@@ -164,19 +163,19 @@ class Wake:
         return is_free or bool(self._state.ledger.seats(pod, (node,)))
 
     def _is_there(self, index: np.intp) -> bool:
-        """Return whether a node has not left meanwhile; its row may be another one's by now."""
+        """Return whether a node still exists in its row, which another node may have by now."""
         node, snapshot = self._nodes[index], self._state.snapshot
         return snapshot.has_node(node) and snapshot.row(node) == self._rows[index]
 
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:
-    """Return the first of some nodes where a pod has a seat, which nobody else can take."""
+    """Return the first of some nodes on which a pod has a seat."""
     seats = (seat.node for seat in state.ledger.seats(pod, nodes) if not seat.is_whole)
     return next(filter(state.snapshot.has_node, seats), None)
 
 
 class _Allowed:
-    """Where constraints let pods go, judged once for all pods of a template."""
+    """The nodes that constraints allow, cached for pods of one template."""
 
     def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
         self.snapshot = snapshot
@@ -184,7 +183,7 @@ class _Allowed:
         self._known: dict[object, Bools] = {}
 
     def at(self, pod: Pod) -> Bools:
-        """Return, for each of the rows, whether the pod may go there if there is room."""
+        """Return, for each of the rows, whether constraints allow the pod there."""
         labels = frozenset(pod.labels.items())
         key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
         known = self._known.get(key)
@@ -194,18 +193,18 @@ class _Allowed:
 
 
 def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snapshot) -> str | None:
-    """Return the first node where a pod fits once the pods spared before are evicted."""
+    """Return the first node on which a pod fits if its spared victims are evicted; or None."""
     if not (waiting.spared or waiting.spared_more):
         return None
     columns, amounts = request_columns(waiting.pod, snapshot)
     width = free.shape[1]
     if columns.max(initial=-1) >= width:
-        return None  # Nobody offered it when this began.
+        return None  # No node offered the resource when the pass began.
     for index, node in enumerate(nodes):
         if not snapshot.has_node(node):
-            continue  # It has left meanwhile.
+            continue  # The node is gone.
         if waiting.spared_more and node not in waiting.spared:
-            row = snapshot.row(node)  # Perhaps all that are there may be evicted.
+            row = snapshot.row(node)  # Perhaps all pods there may be evicted.
             if row is not None and np.all(
                 (snapshot.allocatable[row] - snapshot.held[row])[columns] >= amounts
             ):
@@ -221,7 +220,7 @@ def _preempted(waiting: Waiting, nodes: list[str], free: Int64s, snapshot: Snaps
 
 
 def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
-    """Return by how much the row of a node grows once pods are gone from there."""
+    """Return the amounts by which the row of a node grows once pods there are gone."""
     freed = np.zeros(snapshot.requested.shape[1], dtype=np.int64)
     for resource, amount in total(pod.requests for pod in pods).items():
         column = snapshot.columns.get(resource)
@@ -232,5 +231,5 @@ def _freed_by(pods: Iterable[Pod], node: str, snapshot: Snapshot) -> Int64s:
 
 
 def _send_back(pod: Pod, node: str) -> Effect:
-    """Steer a pod to a node, unless somebody else has nominated one for it (preemption)."""
+    """Steer a pod to a node, unless preemption has nominated a node for it."""
     return Retry(pod, attempts=1) if pod.nominated_node else Nominate(pod, node)

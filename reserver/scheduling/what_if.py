@@ -1,4 +1,4 @@
-"""Trials: pods are counted on nodes for as long as a decision takes."""
+"""Trials: pods are counted on nodes during a decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.state import State
 
 Seat = Callable[[Pod, Part], None]
-"""Counts as many pods like this as there are slots of a part."""
+"""Counts a pod with the requests of all slots of a part."""
 
 
 _NOBODY = Pod(name=PodName("", ""), uid="")
@@ -22,13 +22,13 @@ _NOBODY = Pod(name=PodName("", ""), uid="")
 
 @contextmanager
 def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
-    """Let pods be counted on nodes until the block ends, as if they were bound there.
+    """Yield a function that counts pods as bound to nodes until the block ends.
 
-    Nobody else sees it unless there is an ``await`` in the block.
+    Other work sees them only if the block has an ``await``.
 
     Args:
-        snapshot: where they are counted; as it was when the block ends.
-        name: another one for each of several trials, one within the other.
+        snapshot: the snapshot, which is restored when the block ends.
+        name: a name that differs from those of enclosing trials.
     """
     seated: list[str] = []
     numbers = count()
@@ -48,10 +48,10 @@ def trial(snapshot: Snapshot, name: str) -> Iterator[Seat]:
 
 @contextmanager
 def promised(reservation: Reservation, state: State) -> Iterator[None]:
-    """Count the growth of a reservation's hold, until the block ends.
+    """Count the growth of a reservation's hold until the block ends.
 
-    Everybody sees it: the room was found, and is held only once a watch shows what is being written
-    meanwhile.
+    Other work sees it: the room was found, and is held only once a watch shows the write that is in
+    flight.
     """
     holding = state.ledger.holding(reservation.ref)
     with trial(state.snapshot, f"promised-{id(holding)}") as seat:
@@ -70,7 +70,7 @@ def promised(reservation: Reservation, state: State) -> Iterator[None]:
 
 @contextmanager
 def without(ref: Ref, state: State) -> Iterator[None]:
-    """Count what a reservation holds as free until the block ends; as `trial` does."""
+    """Count a reservation's held amounts as free until the block ends, like `trial`."""
     snapshot, ledger = state.snapshot, state.ledger
     holding = ledger.holding(ref)
     for node, amounts in holding.items():
