@@ -75,20 +75,20 @@ def show_status(
 ) -> PatchStatus:
     """Return the status of a patch with a record of its slots."""
     patch, spent = entry.patch, len(record.spent)
-    condition = ConditionWriter(before.conditions, metadata.generation, now).condition
+    say = ConditionWriter(before.conditions, metadata.generation, now).condition
     if patch.is_over(now):
-        active = condition(ACTIVE, "Expired", "it patches no further pods", holds=False)
+        active = say(ACTIVE, "Expired", "it patches no further pods", holds=False)
     elif spent >= patch.max_count:
         message = f"{spent} pods are patched; for more raise maxCount"
-        active = condition(ACTIVE, "AllPatched", message, holds=False)
+        active = say(ACTIVE, "AllPatched", message, holds=False)
     else:
-        active = condition(ACTIVE, "Patching", "it patches pods that match", holds=True)
+        active = say(ACTIVE, "Patching", "it patches pods that match", holds=True)
     if entry.conflict is None:
-        conflict = condition(CONFLICTING, "NoConflict", "no pod has contradicted it", holds=False)
+        conflict = say(CONFLICTING, "NoConflict", "no pod has contradicted it", holds=False)
     else:
         pod, problem = entry.conflict
         message = f"{pod} was not patched: {problem}"
-        conflict = condition(CONFLICTING, "PodContradicts", message, holds=True)
+        conflict = say(CONFLICTING, "PodContradicts", message, holds=True)
     return PatchStatus(
         observed_generation=metadata.generation,
         patched_pods=spent,
@@ -107,11 +107,11 @@ def show_invalid(
     error: InvalidInput, before: PatchStatus, metadata: ResourceMetadata, now: float
 ) -> PatchStatus:
     """Return the status of an invalid patch; its count does not change."""
-    condition = ConditionWriter(before.conditions, metadata.generation, now).condition
+    say = ConditionWriter(before.conditions, metadata.generation, now).condition
     invalid: PatchStatus = msgspec.structs.replace(
         before,
         observed_generation=metadata.generation,
-        conditions=[condition(ACTIVE, "Invalid", str(error), holds=False)],
+        conditions=[say(ACTIVE, "Invalid", str(error), holds=False)],
     )
     return invalid
 
