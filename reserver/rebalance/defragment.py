@@ -16,7 +16,7 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.rebalance.improvement import improve
-from reserver.rebalance.ordering import Order, Step, interchangeable, order, take_back
+from reserver.rebalance.ordering import Order, Step, carry_out, interchangeable, order, take_back
 from reserver.rebalance.packing import Packing, scarcity
 from reserver.rebalance.plan import Bound, Kept, Plan, Why
 from reserver.rebalance.plan_summary import plan_of
@@ -131,20 +131,29 @@ def defragment(
 def _feasible(
     planned: PlanningSnapshot, may_empty: Bools, field: _Field, limit: TimeLimit | None
 ) -> Order:
-    """Empty nodes in an order in which all pods have room in their turn."""
-    closed = planned.closed.copy()
-    may_empty = may_empty.copy()
+    """Empty nodes in an order in which all pods have room in their turn.
+
+    Within a limit some may be stuck: what they cost is saved later, and a search without their
+    nodes may end with fewer.
+    """
+    can, may_empty = field, may_empty.copy()
+    best, most = Order((), {}), 0
     for _ in range(_RETRIES):
-        found = _emptying(planned, field, limit)
+        found = _emptying(planned, can, limit)
         steps = order(planned, found.goals, interchangeable(planned, found.goals))
-        if not steps.stuck:
+        many = len(_emptied(planned, field))
+        if not steps.stuck and many >= most:
             return steps
         take_back(planned, steps.steps)
-        planned.closed[:] = closed
+        if limit is not None and many > most:
+            best, most = steps, many
+        if not steps.stuck or (limit is not None and limit.is_over):
+            break
         at_fault = {int(planned.rows[number]) for number in steps.stuck} & set(found.rows)
         may_empty[list(at_fault or found.rows)] = False
-        field = _field(planned, may_empty)
-    return Order((), {})
+        can = _field(planned, may_empty)
+    carry_out(planned, best.steps)
+    return best
 
 
 def _emptied(planned: PlanningSnapshot, field: _Field) -> list[int]:
