@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=(1,))
     parser.add_argument("--seconds", type=float, default=9.0, help="of CPU for each of ours")
     parser.add_argument(
-        "--oracle-seconds", type=float, default=60.0, help="for each of CP-SAT's two"
+        "--oracle-seconds", type=float, default=30.0, help="for each of CP-SAT's two"
     )
     options = parser.parse_args()
     console, failed = Console(width=120), False

@@ -29,3 +29,11 @@ def test_room_for_pending_pods_breaks_no_constraint(full: float) -> None:
     plan = make_room(planned(found), limit=TimeLimit.after(1.0, time.monotonic))
     assert broken(found, plan) == []
     assert plan.landings
+
+
+@pytest.mark.parametrize(("full", "most", "fewest"), [(0.85, 2, 13), (0.92, 2, 10)])
+def test_a_plan_is_as_good_as_cp_sat_has_proved(full: float, most: int, fewest: int) -> None:
+    limit = TimeLimit.after(5.0, time.process_time)
+    plan = defragment(planned(instance(20, full, 1)), limit=limit)
+    assert len(plan.emptied) == most
+    assert len(plan.moves) <= 1.2 * fewest
