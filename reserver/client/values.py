@@ -112,8 +112,7 @@ class Spec:
         policy: whether owners may be bound elsewhere when their seat is unavailable.
         reusable: whether a slot becomes free again when its pod is deleted.
         refill: whether claimed slots are replaced while there is room, so that `slots` stay free.
-        refill_up_to: the most claimed and free slots with `refill`; None for 1,000, or `slots` if
-            that is more.
+        refill_up_to: the most claimed and free slots with `refill`; None for 1,000.
         release_if_idle: the time without a pod after which it ends; None for no such end.
         preemptible: whether pods of a higher priority than `priority` may take the hold.
         priority: as in a PriorityClass; only with `preemptible`.

@@ -52,7 +52,7 @@ _SUMMED = ("cpu", "memory")
 
 
 class HoldAccounts:
-    """Counts the amounts that reservations hold, including those that end between two passes.
+    """Counts the amounts that reservations hold, even if they end between two passes.
 
     Attributes:
         counted_until: the end of the counts of earlier processes, in unix seconds.

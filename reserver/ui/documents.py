@@ -196,7 +196,7 @@ def windows_by_node(
 
 
 def _amounts(texts: Mapping[str, str]) -> dict[str, int]:
-    """Return amounts in millicores, bytes or pieces, without those that cannot be parsed."""
+    """Return amounts in millicores, bytes or pieces, except unparsable ones."""
     found = {}
     for resource, text in texts.items():
         try:

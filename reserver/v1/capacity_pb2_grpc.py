@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class CapacityServiceStub:
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     def __init__(self, channel):
@@ -70,9 +70,9 @@ class CapacityServiceStub:
 
 
 class CapacityServiceServicer:
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     def ListNodes(self, request, context):
@@ -98,21 +98,21 @@ class CapacityServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WhatIf(self, request, context):
-        """Says whether a set would be created, as CreateSet would decide at this instant.
+        """Returns whether CreateSet would create a set at this instant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod.
+        """Returns why a pod is pending, or its possible nodes. NOT_FOUND if the pod is absent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Dump(self, request, context):
-        """Returns how this process is, for a bug report; it answers while it is not ready, too.
+        """Returns the state of this process for a bug report, even while it is not ready.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,9 +160,9 @@ def add_CapacityServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CapacityService:
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     @staticmethod

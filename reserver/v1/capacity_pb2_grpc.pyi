@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class CapacityServiceStub:
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     @_typing.overload
@@ -45,17 +45,17 @@ class CapacityServiceStub:
     ListAccounts: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]
     """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]
-    """Says whether a set would be created, as CreateSet would decide at this instant."""
+    """Returns whether CreateSet would create a set at this instant."""
     Explain: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]
-    """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+    """Returns why a pod is pending, or its possible nodes. NOT_FOUND if the pod is absent."""
     Dump: _grpc.UnaryUnaryMultiCallable[_capacity_pb2.DumpRequest, _capacity_pb2.DumpResponse]
-    """Returns how this process is, for a bug report; it answers while it is not ready, too."""
+    """Returns the state of this process for a bug report, even while it is not ready."""
 
 @_typing.type_check_only
 class CapacityServiceAsyncStub(CapacityServiceStub):
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -68,16 +68,16 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     ListAccounts: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ListAccountsRequest, _capacity_pb2.ListAccountsResponse]  # type: ignore[assignment]
     """Returns the amounts held, claimed and used, by week, namespace, owner and resource, page by page."""
     WhatIf: _aio.UnaryUnaryMultiCallable[_capacity_pb2.WhatIfRequest, _capacity_pb2.WhatIfResponse]  # type: ignore[assignment]
-    """Says whether a set would be created, as CreateSet would decide at this instant."""
+    """Returns whether CreateSet would create a set at this instant."""
     Explain: _aio.UnaryUnaryMultiCallable[_capacity_pb2.ExplainRequest, _capacity_pb2.ExplainResponse]  # type: ignore[assignment]
-    """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+    """Returns why a pod is pending, or its possible nodes. NOT_FOUND if the pod is absent."""
     Dump: _aio.UnaryUnaryMultiCallable[_capacity_pb2.DumpRequest, _capacity_pb2.DumpResponse]  # type: ignore[assignment]
-    """Returns how this process is, for a bug report; it answers while it is not ready, too."""
+    """Returns the state of this process for a bug report, even while it is not ready."""
 
 class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Capacity: allocatable, used and held; and whether a reservation would fit.
+    """Capacity: allocatable, used and held amounts, and what-if checks.
 
-    Amounts are Kubernetes quantities. Nothing is changed by any call.
+    Amounts are Kubernetes quantities. The calls change nothing.
     """
 
     @_abc_1.abstractmethod
@@ -112,7 +112,7 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _capacity_pb2.WhatIfRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.WhatIfResponse, _abc.Awaitable[_capacity_pb2.WhatIfResponse]]:
-        """Says whether a set would be created, as CreateSet would decide at this instant."""
+        """Returns whether CreateSet would create a set at this instant."""
 
     @_abc_1.abstractmethod
     def Explain(
@@ -120,7 +120,7 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _capacity_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.ExplainResponse, _abc.Awaitable[_capacity_pb2.ExplainResponse]]:
-        """Says why a pod is pending, or where it may go. NOT_FOUND if there is no such pod."""
+        """Returns why a pod is pending, or its possible nodes. NOT_FOUND if the pod is absent."""
 
     @_abc_1.abstractmethod
     def Dump(
@@ -128,6 +128,6 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _capacity_pb2.DumpRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_pb2.DumpResponse, _abc.Awaitable[_capacity_pb2.DumpResponse]]:
-        """Returns how this process is, for a bug report; it answers while it is not ready, too."""
+        """Returns the state of this process for a bug report, even while it is not ready."""
 
 def add_CapacityServiceServicer_to_server(servicer: CapacityServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -26,12 +26,11 @@ if _version_not_supported:
 
 
 class ReservationServiceStub:
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     def __init__(self, channel):
@@ -88,22 +87,21 @@ class ReservationServiceStub:
 
 
 class ReservationServiceServicer:
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     def Create(self, request, context):
         """Writes a reservation, and returns once its hold is in force.
 
-        A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-        `status.message` says what is missing. One that names no node is placed at once if it can be; else
-        it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-        With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
-        of that name, unless it was created with the same `request_id`: then that one is returned.
+        A hold on taken room is kept: `status.backed` is then false, and `status.message` names the missing
+        room. A reservation without a node is placed at once if it fits; else it is PENDING with the reason
+        in `status.message`, and placed as soon as there is room. With `no_wait` both are refused instead, as
+        by CreateSet. ALREADY_EXISTS if the name exists, unless a call with the same `request_id` created it:
+        then that reservation is returned.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,16 +110,16 @@ class ReservationServiceServicer:
     def CreateSet(self, request, context):
         """Writes several reservations, or none.
 
-        All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-        if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
-        FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
+        All of them are backed by capacity that is free at one instant. RESOURCE_EXHAUSTED if the room is
+        taken at present, or a quota of their namespace is exceeded; FAILED_PRECONDITION if one can never
+        fit. The BadRequest detail names each reservation without room.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Get(self, request, context):
-        """Returns one reservation. NOT_FOUND if there is none of that name.
+        """Returns one reservation. NOT_FOUND if it is absent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -135,42 +133,41 @@ class ReservationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Follows changes of reservations for as long as the client listens.
+        """Sends changes of reservations until the client cancels.
 
-        Without a resume token every reservation comes first as ADDED, then BOOKMARK. With one, all that
-        has changed since comes, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends
-        the stream of a client that reads too slowly.
+        Without a resume token every reservation comes first as ADDED, then BOOKMARK. With a token the
+        changes since come, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends the
+        stream of a client that reads too slowly.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
-        RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
+        """Replaces the spec of a reservation. RESOURCE_EXHAUSTED if a larger or moved hold does not fit.
+        ABORTED if it was changed meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Extend(self, request, context):
-        """Lets a reservation live longer, or shorter. ABORTED if it was changed meanwhile.
+        """Changes the expiry of a reservation. ABORTED if it was changed meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Release(self, request, context):
-        """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
-        meanwhile.
+        """Removes a reservation, and returns once its hold has ended. ABORTED if it was changed meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def History(self, request, context):
-        """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
-        while, and not without bounds.
+        """Returns the outcomes of ended reservations, oldest first, page by page. They are kept for a bounded
+        time in bounded space.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -233,12 +230,11 @@ def add_ReservationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ReservationService:
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     @staticmethod

@@ -27,12 +27,11 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ReservationServiceStub:
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     @_typing.overload
@@ -42,105 +41,99 @@ class ReservationServiceStub:
     Create: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.CreateRequest, _reservation_pb2.CreateResponse]
     """Writes a reservation, and returns once its hold is in force.
 
-    A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-    `status.message` says what is missing. One that names no node is placed at once if it can be; else
-    it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-    With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
-    of that name, unless it was created with the same `request_id`: then that one is returned.
+    A hold on taken room is kept: `status.backed` is then false, and `status.message` names the missing
+    room. A reservation without a node is placed at once if it fits; else it is PENDING with the reason
+    in `status.message`, and placed as soon as there is room. With `no_wait` both are refused instead, as
+    by CreateSet. ALREADY_EXISTS if the name exists, unless a call with the same `request_id` created it:
+    then that reservation is returned.
     """
     CreateSet: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]
     """Writes several reservations, or none.
 
-    All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-    if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
-    FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
+    All of them are backed by capacity that is free at one instant. RESOURCE_EXHAUSTED if the room is
+    taken at present, or a quota of their namespace is exceeded; FAILED_PRECONDITION if one can never
+    fit. The BadRequest detail names each reservation without room.
     """
     Get: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.GetRequest, _reservation_pb2.GetResponse]
-    """Returns one reservation. NOT_FOUND if there is none of that name."""
+    """Returns one reservation. NOT_FOUND if it is absent."""
     List: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.ListRequest, _reservation_pb2.ListResponse]
     """Returns reservations, ordered by id, page by page."""
     Watch: _grpc.UnaryStreamMultiCallable[_reservation_pb2.WatchRequest, _reservation_pb2.WatchResponse]
-    """Follows changes of reservations for as long as the client listens.
+    """Sends changes of reservations until the client cancels.
 
-    Without a resume token every reservation comes first as ADDED, then BOOKMARK. With one, all that
-    has changed since comes, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends
-    the stream of a client that reads too slowly.
+    Without a resume token every reservation comes first as ADDED, then BOOKMARK. With a token the
+    changes since come, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends the
+    stream of a client that reads too slowly.
     """
     Update: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.UpdateRequest, _reservation_pb2.UpdateResponse]
-    """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
-    RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
+    """Replaces the spec of a reservation. RESOURCE_EXHAUSTED if a larger or moved hold does not fit.
+    ABORTED if it was changed meanwhile.
     """
     Extend: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.ExtendRequest, _reservation_pb2.ExtendResponse]
-    """Lets a reservation live longer, or shorter. ABORTED if it was changed meanwhile."""
+    """Changes the expiry of a reservation. ABORTED if it was changed meanwhile."""
     Release: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.ReleaseRequest, _reservation_pb2.ReleaseResponse]
-    """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
-    meanwhile.
-    """
+    """Removes a reservation, and returns once its hold has ended. ABORTED if it was changed meanwhile."""
     History: _grpc.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]
-    """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
-    while, and not without bounds.
+    """Returns the outcomes of ended reservations, oldest first, page by page. They are kept for a bounded
+    time in bounded space.
     """
 
 @_typing.type_check_only
 class ReservationServiceAsyncStub(ReservationServiceStub):
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Create: _aio.UnaryUnaryMultiCallable[_reservation_pb2.CreateRequest, _reservation_pb2.CreateResponse]  # type: ignore[assignment]
     """Writes a reservation, and returns once its hold is in force.
 
-    A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-    `status.message` says what is missing. One that names no node is placed at once if it can be; else
-    it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-    With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
-    of that name, unless it was created with the same `request_id`: then that one is returned.
+    A hold on taken room is kept: `status.backed` is then false, and `status.message` names the missing
+    room. A reservation without a node is placed at once if it fits; else it is PENDING with the reason
+    in `status.message`, and placed as soon as there is room. With `no_wait` both are refused instead, as
+    by CreateSet. ALREADY_EXISTS if the name exists, unless a call with the same `request_id` created it:
+    then that reservation is returned.
     """
     CreateSet: _aio.UnaryUnaryMultiCallable[_reservation_pb2.CreateSetRequest, _reservation_pb2.CreateSetResponse]  # type: ignore[assignment]
     """Writes several reservations, or none.
 
-    All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-    if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
-    FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
+    All of them are backed by capacity that is free at one instant. RESOURCE_EXHAUSTED if the room is
+    taken at present, or a quota of their namespace is exceeded; FAILED_PRECONDITION if one can never
+    fit. The BadRequest detail names each reservation without room.
     """
     Get: _aio.UnaryUnaryMultiCallable[_reservation_pb2.GetRequest, _reservation_pb2.GetResponse]  # type: ignore[assignment]
-    """Returns one reservation. NOT_FOUND if there is none of that name."""
+    """Returns one reservation. NOT_FOUND if it is absent."""
     List: _aio.UnaryUnaryMultiCallable[_reservation_pb2.ListRequest, _reservation_pb2.ListResponse]  # type: ignore[assignment]
     """Returns reservations, ordered by id, page by page."""
     Watch: _aio.UnaryStreamMultiCallable[_reservation_pb2.WatchRequest, _reservation_pb2.WatchResponse]  # type: ignore[assignment]
-    """Follows changes of reservations for as long as the client listens.
+    """Sends changes of reservations until the client cancels.
 
-    Without a resume token every reservation comes first as ADDED, then BOOKMARK. With one, all that
-    has changed since comes, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends
-    the stream of a client that reads too slowly.
+    Without a resume token every reservation comes first as ADDED, then BOOKMARK. With a token the
+    changes since come, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends the
+    stream of a client that reads too slowly.
     """
     Update: _aio.UnaryUnaryMultiCallable[_reservation_pb2.UpdateRequest, _reservation_pb2.UpdateResponse]  # type: ignore[assignment]
-    """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
-    RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
+    """Replaces the spec of a reservation. RESOURCE_EXHAUSTED if a larger or moved hold does not fit.
+    ABORTED if it was changed meanwhile.
     """
     Extend: _aio.UnaryUnaryMultiCallable[_reservation_pb2.ExtendRequest, _reservation_pb2.ExtendResponse]  # type: ignore[assignment]
-    """Lets a reservation live longer, or shorter. ABORTED if it was changed meanwhile."""
+    """Changes the expiry of a reservation. ABORTED if it was changed meanwhile."""
     Release: _aio.UnaryUnaryMultiCallable[_reservation_pb2.ReleaseRequest, _reservation_pb2.ReleaseResponse]  # type: ignore[assignment]
-    """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
-    meanwhile.
-    """
+    """Removes a reservation, and returns once its hold has ended. ABORTED if it was changed meanwhile."""
     History: _aio.UnaryUnaryMultiCallable[_reservation_pb2.HistoryRequest, _reservation_pb2.HistoryResponse]  # type: ignore[assignment]
-    """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
-    while, and not without bounds.
+    """Returns the outcomes of ended reservations, oldest first, page by page. They are kept for a bounded
+    time in bounded space.
     """
 
 class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Reservations: capacity of nodes that is kept for pods which do not exist yet.
+    """Reservations: node capacity held for pods that do not exist yet.
 
-    Every call is answered from one moment's state of the cluster, and refused with UNAVAILABLE while
-    that state is not known well enough (see the health service). Errors carry google.rpc details:
-    BadRequest names each field that is wrong, ErrorInfo gives a reason that a program can act on, of
-    the domain `reserver.io`.
+    Every call is answered from the state of the cluster at one moment, and refused with UNAVAILABLE while
+    the caches are not up to date (see the health service). Errors carry google.rpc details: BadRequest
+    names each invalid field, ErrorInfo has a reason for programs, of the domain `reserver.io`.
     """
 
     @_abc_1.abstractmethod
@@ -151,11 +144,11 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_reservation_pb2.CreateResponse, _abc.Awaitable[_reservation_pb2.CreateResponse]]:
         """Writes a reservation, and returns once its hold is in force.
 
-        A hold on room that is already taken is kept all the same: then `status.backed` is false, and
-        `status.message` says what is missing. One that names no node is placed at once if it can be; else
-        it is PENDING, `status.message` says why, and it is placed as soon as there is room.
-        With `no_wait` it is refused instead, as CreateSet would refuse it. ALREADY_EXISTS if there is one
-        of that name, unless it was created with the same `request_id`: then that one is returned.
+        A hold on taken room is kept: `status.backed` is then false, and `status.message` names the missing
+        room. A reservation without a node is placed at once if it fits; else it is PENDING with the reason
+        in `status.message`, and placed as soon as there is room. With `no_wait` both are refused instead, as
+        by CreateSet. ALREADY_EXISTS if the name exists, unless a call with the same `request_id` created it:
+        then that reservation is returned.
         """
 
     @_abc_1.abstractmethod
@@ -166,9 +159,9 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_reservation_pb2.CreateSetResponse, _abc.Awaitable[_reservation_pb2.CreateSetResponse]]:
         """Writes several reservations, or none.
 
-        All of them are backed by capacity that is free at one instant, beside each other. RESOURCE_EXHAUSTED
-        if the room is taken at the moment, or a quota of their namespace does not allow all of them now;
-        FAILED_PRECONDITION if one can never fit; the BadRequest detail names each one that lacks room.
+        All of them are backed by capacity that is free at one instant. RESOURCE_EXHAUSTED if the room is
+        taken at present, or a quota of their namespace is exceeded; FAILED_PRECONDITION if one can never
+        fit. The BadRequest detail names each reservation without room.
         """
 
     @_abc_1.abstractmethod
@@ -177,7 +170,7 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.GetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.GetResponse, _abc.Awaitable[_reservation_pb2.GetResponse]]:
-        """Returns one reservation. NOT_FOUND if there is none of that name."""
+        """Returns one reservation. NOT_FOUND if it is absent."""
 
     @_abc_1.abstractmethod
     def List(
@@ -193,11 +186,11 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.WatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_reservation_pb2.WatchResponse], _abc.AsyncIterator[_reservation_pb2.WatchResponse]]:
-        """Follows changes of reservations for as long as the client listens.
+        """Sends changes of reservations until the client cancels.
 
-        Without a resume token every reservation comes first as ADDED, then BOOKMARK. With one, all that
-        has changed since comes, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends
-        the stream of a client that reads too slowly.
+        Without a resume token every reservation comes first as ADDED, then BOOKMARK. With a token the
+        changes since come, or OUT_OF_RANGE: then watch again without one. RESOURCE_EXHAUSTED ends the
+        stream of a client that reads too slowly.
         """
 
     @_abc_1.abstractmethod
@@ -206,8 +199,8 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.UpdateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.UpdateResponse, _abc.Awaitable[_reservation_pb2.UpdateResponse]]:
-        """Replaces the spec of a reservation. More than before, or elsewhere, is held only if it fits:
-        RESOURCE_EXHAUSTED else. ABORTED if it was changed meanwhile.
+        """Replaces the spec of a reservation. RESOURCE_EXHAUSTED if a larger or moved hold does not fit.
+        ABORTED if it was changed meanwhile.
         """
 
     @_abc_1.abstractmethod
@@ -216,7 +209,7 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.ExtendRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.ExtendResponse, _abc.Awaitable[_reservation_pb2.ExtendResponse]]:
-        """Lets a reservation live longer, or shorter. ABORTED if it was changed meanwhile."""
+        """Changes the expiry of a reservation. ABORTED if it was changed meanwhile."""
 
     @_abc_1.abstractmethod
     def Release(
@@ -224,9 +217,7 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.ReleaseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.ReleaseResponse, _abc.Awaitable[_reservation_pb2.ReleaseResponse]]:
-        """Removes a reservation; returns once nothing is held by it any more. ABORTED if it was changed
-        meanwhile.
-        """
+        """Removes a reservation, and returns once its hold has ended. ABORTED if it was changed meanwhile."""
 
     @_abc_1.abstractmethod
     def History(
@@ -234,8 +225,8 @@ class ReservationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _reservation_pb2.HistoryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_reservation_pb2.HistoryResponse, _abc.Awaitable[_reservation_pb2.HistoryResponse]]:
-        """Returns the outcome of reservations that are over, the oldest first, page by page. It is kept for a
-        while, and not without bounds.
+        """Returns the outcomes of ended reservations, oldest first, page by page. They are kept for a bounded
+        time in bounded space.
         """
 
 def add_ReservationServiceServicer_to_server(servicer: ReservationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -29,8 +29,8 @@ class SchedulerServiceStub:
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     def __init__(self, channel):
@@ -70,35 +70,35 @@ class SchedulerServiceServicer:
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     def Filter(self, request, context):
-        """Returns which nodes a pod may have. It changes nothing.
+        """Returns the nodes on which a pod fits. Changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Reserve(self, request, context):
-        """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
-        decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-        A pod that is neither bound nor unreserved within a minute loses its room.
+        """Assumes a pod on a node until Bind or Unreserve, so that no other pod gets the room. The decision is
+        made again: FAILED_PRECONDITION if the pod does not fit any more. A pod that is neither bound nor
+        unreserved within a minute loses its room.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Unreserve(self, request, context):
-        """Takes a Reserve back; one that is not there is passed over.
+        """Undoes a Reserve; does nothing without one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Preempt(self, request, context):
-        """Returns the nodes on which it is of use to evict pods for a pod.
+        """Returns the nodes on which evictions make room for a pod.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -106,7 +106,7 @@ class SchedulerServiceServicer:
 
     def Bind(self, request, context):
         """Binds a pod, with or without a Reserve before, and returns once it is bound.
-        FAILED_PRECONDITION says why it is not.
+        FAILED_PRECONDITION if it is refused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,8 +152,8 @@ class SchedulerService:
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     @staticmethod

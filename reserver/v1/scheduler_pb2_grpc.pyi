@@ -30,8 +30,8 @@ class SchedulerServiceStub:
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     @_typing.overload
@@ -39,19 +39,19 @@ class SchedulerServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SchedulerServiceAsyncStub: ...
     Filter: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.FilterRequest, _scheduler_pb2.FilterResponse]
-    """Returns which nodes a pod may have. It changes nothing."""
+    """Returns the nodes on which a pod fits. Changes nothing."""
     Reserve: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ReserveRequest, _scheduler_pb2.ReserveResponse]
-    """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
-    decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-    A pod that is neither bound nor unreserved within a minute loses its room.
+    """Assumes a pod on a node until Bind or Unreserve, so that no other pod gets the room. The decision is
+    made again: FAILED_PRECONDITION if the pod does not fit any more. A pod that is neither bound nor
+    unreserved within a minute loses its room.
     """
     Unreserve: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.UnreserveRequest, _scheduler_pb2.UnreserveResponse]
-    """Takes a Reserve back; one that is not there is passed over."""
+    """Undoes a Reserve; does nothing without one."""
     Preempt: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.PreemptRequest, _scheduler_pb2.PreemptResponse]
-    """Returns the nodes on which it is of use to evict pods for a pod."""
+    """Returns the nodes on which evictions make room for a pod."""
     Bind: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.BindRequest, _scheduler_pb2.BindResponse]
     """Binds a pod, with or without a Reserve before, and returns once it is bound.
-    FAILED_PRECONDITION says why it is not.
+    FAILED_PRECONDITION if it is refused.
     """
 
 @_typing.type_check_only
@@ -59,33 +59,33 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Filter: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.FilterRequest, _scheduler_pb2.FilterResponse]  # type: ignore[assignment]
-    """Returns which nodes a pod may have. It changes nothing."""
+    """Returns the nodes on which a pod fits. Changes nothing."""
     Reserve: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ReserveRequest, _scheduler_pb2.ReserveResponse]  # type: ignore[assignment]
-    """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
-    decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-    A pod that is neither bound nor unreserved within a minute loses its room.
+    """Assumes a pod on a node until Bind or Unreserve, so that no other pod gets the room. The decision is
+    made again: FAILED_PRECONDITION if the pod does not fit any more. A pod that is neither bound nor
+    unreserved within a minute loses its room.
     """
     Unreserve: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.UnreserveRequest, _scheduler_pb2.UnreserveResponse]  # type: ignore[assignment]
-    """Takes a Reserve back; one that is not there is passed over."""
+    """Undoes a Reserve; does nothing without one."""
     Preempt: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.PreemptRequest, _scheduler_pb2.PreemptResponse]  # type: ignore[assignment]
-    """Returns the nodes on which it is of use to evict pods for a pod."""
+    """Returns the nodes on which evictions make room for a pod."""
     Bind: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.BindRequest, _scheduler_pb2.BindResponse]  # type: ignore[assignment]
     """Binds a pod, with or without a Reserve before, and returns once it is bound.
-    FAILED_PRECONDITION says why it is not.
+    FAILED_PRECONDITION if it is refused.
     """
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Decisions for a scheduler, by the same engine as the HTTP extender.
 
     For scheduler-framework plugins: Filter at the Filter (or PreFilter) point, Reserve and Unreserve at
-    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Whoever may call this service
-    can bind pods.
+    the Reserve point, Preempt at PostFilter, and Bind at the Bind point. Callers of this service can
+    bind pods.
     """
 
     @_abc_1.abstractmethod
@@ -94,7 +94,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.FilterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.FilterResponse, _abc.Awaitable[_scheduler_pb2.FilterResponse]]:
-        """Returns which nodes a pod may have. It changes nothing."""
+        """Returns the nodes on which a pod fits. Changes nothing."""
 
     @_abc_1.abstractmethod
     def Reserve(
@@ -102,9 +102,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ReserveRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ReserveResponse, _abc.Awaitable[_scheduler_pb2.ReserveResponse]]:
-        """Takes a node for a pod until Bind or Unreserve: from here on no other pod gets that room. The
-        decision is made again, and FAILED_PRECONDITION says that the pod may not have the node after all.
-        A pod that is neither bound nor unreserved within a minute loses its room.
+        """Assumes a pod on a node until Bind or Unreserve, so that no other pod gets the room. The decision is
+        made again: FAILED_PRECONDITION if the pod does not fit any more. A pod that is neither bound nor
+        unreserved within a minute loses its room.
         """
 
     @_abc_1.abstractmethod
@@ -113,7 +113,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.UnreserveRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.UnreserveResponse, _abc.Awaitable[_scheduler_pb2.UnreserveResponse]]:
-        """Takes a Reserve back; one that is not there is passed over."""
+        """Undoes a Reserve; does nothing without one."""
 
     @_abc_1.abstractmethod
     def Preempt(
@@ -121,7 +121,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.PreemptRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.PreemptResponse, _abc.Awaitable[_scheduler_pb2.PreemptResponse]]:
-        """Returns the nodes on which it is of use to evict pods for a pod."""
+        """Returns the nodes on which evictions make room for a pod."""
 
     @_abc_1.abstractmethod
     def Bind(
@@ -130,7 +130,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.BindResponse, _abc.Awaitable[_scheduler_pb2.BindResponse]]:
         """Binds a pod, with or without a Reserve before, and returns once it is bound.
-        FAILED_PRECONDITION says why it is not.
+        FAILED_PRECONDITION if it is refused.
         """
 
 def add_SchedulerServiceServicer_to_server(servicer: SchedulerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
