@@ -28,7 +28,7 @@ SYSTEM = "kube-system"
 
 
 HELD = ("held by reservation ", "held by a reservation of another namespace")
-"""What keeps a pod from a node because of a hold says one of these."""
+"""Parts of the messages that refuse a node because of a hold."""
 
 
 @dataclass

@@ -236,7 +236,7 @@ class Proxied(NamedTuple):
 def proxied(
     control_plane: ControlPlane, reserver_kubeconfig: Path, api: Any, tmp_path: Path
 ) -> Iterator[Proxied]:
-    """What the API server says can be held up before it reaches reserver."""
+    """A Reserver behind a proxy that can delay the answers of the API server."""
     kubeconfig = tmp_path / "kubeconfig"
     corner = Corner(control_plane.kubeconfig, PROXIED_SCHEDULER, api)
     corner.open()

@@ -12,7 +12,7 @@ from hack.go_tool import GRPCURL
 
 @dataclass(frozen=True)
 class Refused(Exception):
-    """What grpcurl says of a call that was refused."""
+    """A refused call, with the output of grpcurl."""
 
     words: str
 
@@ -33,7 +33,7 @@ class Curl:
         """Return what grpcurl prints.
 
         Raises:
-            Refused: with what it says to that.
+            Refused: the call failed.
         """
         command = [str(GRPCURL.binary), *self.flags, *flags]
         command += ["-d", json.dumps(data)] if data is not None else []

@@ -14,7 +14,7 @@ from hack.controlplane.process import HeldPort, Process, stop
 from hack.reserver_process import wait_for
 
 PORT = 9443
-"""Where the manifests have reserver listen, on the pod's loopback interface."""
+"""The port of Reserver's gRPC API in the manifests, on the pod's loopback interface."""
 
 _NAME = "reserver-0"
 _ANNOTATION = "kwok.x-k8s.io/node"

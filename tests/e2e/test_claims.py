@@ -64,7 +64,7 @@ def _may(corner: Corner, form: Form, resource: str) -> bool:
 
 
 def test_a_pod_that_came_and_went_around_a_crash_has_claimed(corner: Corner, form: Form) -> None:
-    """It is bound, Reserver is killed before it tidies, the pod is deleted, Reserver starts."""
+    """A pod is bound, Reserver is killed before cleaning, the pod is deleted, Reserver starts."""
     (node,) = corner.add_nodes(1, cpu="4")
     key = corner.reserve(form, node, "owner", cpu="2000m")
     corner.wait_held(node)

@@ -309,7 +309,7 @@ WITHOUT_RIGHTS = {
         "role with this right",
     ),
 }
-"""What somebody without any right types; what is refused, and what to ask for."""
+"""Commands of a user without rights: the refusal, and the right to request."""
 
 
 def test_without_rights_each_command_says_which_is_missing_and_what_to_ask_for(

@@ -209,7 +209,7 @@ def test_explain_says_why_a_pod_waits(corner: Corner, curl: Curl, nodes: list[st
 
 
 class Plugin:
-    """What a scheduler-framework plugin sends of a real pod."""
+    """The calls of a scheduler-framework plugin for a real pod."""
 
     def __init__(self, corner: Corner, curl: Curl, name: str, cpu: str, **spec: Any) -> None:
         corner.create_pod(name, {"cpu": cpu}, schedulerName=NOBODY, **spec)

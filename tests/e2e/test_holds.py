@@ -1,4 +1,4 @@
-"""What is held, from whom, for how long: on the real kube-scheduler."""
+"""Holds with the real kube-scheduler: amounts, owners and expiry."""
 
 from __future__ import annotations
 

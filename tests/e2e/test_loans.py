@@ -1,4 +1,4 @@
-"""What is lent comes back, and a claimed slot of a refill is replaced, whoever leads."""
+"""Lent room comes back, and claimed slots of a refill are replaced, also by a new leader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recurs, on the real control plane: claims outlive a crash; what is skipped holds nothing."""
+"""Recurring reservations: claims survive a crash, and skipped occurrences hold nothing."""
 
 from __future__ import annotations
 

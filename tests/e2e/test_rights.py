@@ -1,4 +1,4 @@
-"""What the rights that the manifests grant are enough for, and what they keep out.
+"""The RBAC rights of the manifests suffice, and exclude everything else.
 
 That Reserver needs each of them, and no others, is judged after all tests (tests/rights).
 """
@@ -125,7 +125,7 @@ def grant_as_shipped(api: Any, file: Path, account: str) -> None:
 def test_kube_scheduler_schedules_with_the_rights_that_we_ship(
     control_plane: ControlPlane, api: Any, reserver: ReserverProcess, tmp_path: Path
 ) -> None:
-    """Those of `base`, for a service account that has no others, and with its leader election."""
+    """A service account with only the rights of `base` suffices, including leader election."""
     grant_as_shipped(api, SCHEDULER_RBAC, "as-shipped")
     kubeconfig, config = tmp_path / "kubeconfig", tmp_path / "config.yaml"
     service_account_kubeconfig(

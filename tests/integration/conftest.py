@@ -1,4 +1,4 @@
-"""Whoever asks the Reserver of a test."""
+"""Clients of the Reserver of a test."""
 
 from collections.abc import AsyncIterator
 

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import inspect as types
 
 Raw = Mapping[tuple[type, str], Any]
-"""What the parts are read as that stay JSON at first, by struct and field."""
+"""The types of raw JSON parts, by struct and field."""
 
 Path = tuple[tuple[str, types.Type], ...]
-"""The way from a document to a part of it: names, ``[]`` and ``{}``, each with what is there."""
+"""The path from a document to a part of it: names, ``[]`` and ``{}``, each with its type."""
 
 _DEEPEST = 12
 _NUMBER = 31_415_926_535
@@ -22,10 +22,10 @@ _CONTAINERS = (types.ListType, types.VarTupleType, types.DictType, types.StrType
 
 
 class Filler:
-    """Fills what a kind of document can say."""
+    """Fills documents of a type with the largest values."""
 
     def __init__(self, raw: Raw) -> None:
-        """Know what raw parts are read as."""
+        """Fill raw parts by their types."""
         self._raw = raw
         self._made: dict[tuple[str, bool, int], list[str]] = {}
 

@@ -1,4 +1,4 @@
-"""What Reserver does before it is ready, and what only then."""
+"""The work of Reserver before it is ready, and after that."""
 
 from __future__ import annotations
 

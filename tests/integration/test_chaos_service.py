@@ -1,4 +1,4 @@
-"""What stands for a Kubernetes Service in a storm: else its `standby` run would prove nothing."""
+"""The imitation of a Kubernetes Service for storms, on which their `standby` run relies."""
 
 from __future__ import annotations
 

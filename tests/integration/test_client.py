@@ -234,7 +234,7 @@ async def test_it_is_measured_how_long_requests_wait_for_a_connection(
 
 
 async def test_a_frozen_client_breaks_off_writes_and_goes_on_reading(tmp_path: Path) -> None:
-    """What waits in the API server would be made by the etcd that comes back."""
+    """A write that waits in the API server would be executed by a restored etcd."""
     asked, let_go = asyncio.Event(), asyncio.Event()
 
     async def waits(request: web.Request) -> web.StreamResponse:

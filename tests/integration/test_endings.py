@@ -1,4 +1,4 @@
-"""What became of reservations is told once they are gone, wherever they were written."""
+"""The outcome of removed reservations is reported, for either store."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_what_is_retained_stays_claimed_after_a_restart_though_its_pod_is_
 
 
 async def why_missing(client: Client, name: str) -> str:
-    """Wait until a reservation is gone; return what is said of it then."""
+    """Wait until a reservation is removed; return the error of Get then."""
 
     async def why() -> str:
         try:
@@ -106,7 +106,7 @@ async def recorded(world: World) -> None:
 
 
 async def said(world: World) -> str:
-    """Return what is written of the reservation, without blanks; empty while nothing is."""
+    """Return the status of the reservation as compact JSON; empty without one."""
     if world.writes_objects:
         return json.dumps((await world.objects())["move"].get("status", {}), separators=(",", ":"))
     with suppress(ApiError):

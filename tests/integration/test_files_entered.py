@@ -1,6 +1,6 @@
-"""How many files somebody reads who follows a Filter call, or an edit of a store ConfigMap.
+"""The number of files that a Filter call, or an edit of a store ConfigMap, enters.
 
-Whoever adds a file to one of these ways raises a number here, and can see that it is one more.
+A change that adds a file to one of these paths has to raise a number here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tests.waiting import until_answered
 CODE = Path(reserver.__file__).parent
 MOST_OF_A_CALL, MOST_OF_AN_EDIT = 31, 71
 
-BESIDE = re.compile(r".*\b(gc_tuning|loop_watchdog|reload|tenant_ceiling)\.py")
-"""What has nothing to do with it: what looks at the event loop, the nodes or the settings."""
+UNRELATED = re.compile(r".*\b(gc_tuning|loop_watchdog|reload|tenant_ceiling)\.py")
+"""Unrelated files, which watch the event loop, the nodes or the settings."""
 
 LOOPS = re.compile("grpc/service|process/readiness|k8s/kubeconfig")
-"""What these begin by themselves, at times of their own: health, the pulse, renewed tokens."""
+"""Files with periodic tasks of their own: health, readiness, renewed tokens."""
 
 SPEC = {
     "owners": [{"pod": {"name": "web-0", "namespace": "shop"}}],
@@ -42,15 +42,15 @@ POD = {
 
 
 class _Entered(set[str]):
-    """The files of Reserver that were entered, but for what goes on beside.
+    """The files of Reserver that were entered, without unrelated ones.
 
     Attributes:
-        begun_by: only what files of this name have begun.
+        started_by: only files that files with this prefix have started.
     """
 
-    def __init__(self, begun_by: str = "") -> None:
+    def __init__(self, started_by: str = "") -> None:
         super().__init__()
-        self.begun_by = begun_by
+        self.started_by = started_by
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         if event != "call" or (file := _file(frame)) is None or file in self:
@@ -60,13 +60,13 @@ class _Entered(set[str]):
         while caller is not None:
             begun = _file(caller) or begun
             caller = caller.f_back
-        is_beside = BESIDE.match(begun) or BESIDE.match(file) or LOOPS.match(begun)
-        if begun.startswith(self.begun_by) and not is_beside:
+        is_unrelated = UNRELATED.match(begun) or UNRELATED.match(file) or LOOPS.match(begun)
+        if begun.startswith(self.started_by) and not is_unrelated:
             self.add(file)
 
 
 def _file(frame: FrameType) -> str | None:
-    """Return the file of Reserver that a function is in, None for any other."""
+    """Return the file of a function of Reserver; None for any other function."""
     name = frame.f_code.co_filename
     return name.removeprefix(f"{CODE}/") if name.startswith(f"{CODE}/") else None
 

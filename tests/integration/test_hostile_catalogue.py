@@ -1,4 +1,4 @@
-"""What the hostile tenant writes."""
+"""The objects and calls of the hostile tenant."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hack.hostile.tenant import body
 from reserver.webhook.handlers import MOST_BODY_BYTES
 
 LARGEST = 1_500_000
-"""What etcd takes in one request, in bytes."""
+"""The largest request that etcd accepts, in bytes."""
 
 CALLS = {WHAT_IF: 3 * LARGEST, REVIEW: MOST_BODY_BYTES - 1_000}
-"""What nobody stores, and how long it may be, in bytes."""
+"""The largest bodies of calls that are not stored, in bytes."""
 
 TARGET = Target([f"w-{number}" for number in range(1_000)], "reserver-scheduler")
 

@@ -1,4 +1,4 @@
-"""What the lock names is all that serving takes, where nothing can be written.
+"""The packages of the lock suffice for serving, on a read-only file system.
 
 The Dockerfile does the same with pip; tests/load/test_image.py builds the image itself and runs it.
 """

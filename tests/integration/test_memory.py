@@ -1,4 +1,4 @@
-"""What a reservation takes in memory, in both stores, counted in bytes that stay allocated."""
+"""The memory of a reservation in both stores, in bytes that stay allocated."""
 
 from __future__ import annotations
 

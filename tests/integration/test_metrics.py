@@ -1,4 +1,4 @@
-"""What /metrics tells is what the reference, the dashboard and the alerts speak of."""
+"""/metrics exposes the metrics of the reference, the dashboard and the alerts."""
 
 from __future__ import annotations
 

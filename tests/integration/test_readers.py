@@ -1,8 +1,8 @@
-"""Whatever is read has a bound, and at its bound it takes a fraction of a tenth of a second.
+"""Every input is bounded, and at its bound it takes a fraction of a tenth of a second.
 
 What others write is read from JSON into structs. Each of these belongs to a reader with a bound
 on the bytes that it reads, and so on the product of all lists, maps and texts in them; or it is
-named below with who writes it instead.
+listed below with its writer.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from tests.cpu import MOST_S, least_cpu_s, longest_step_s
 from tests.integration.filled import Filler
 
 OBJECT = 2**20
-"""What a list or map of one object takes at most, in bytes. etcd takes 1.5 MiB with what the API
-server notes of each entry in ``managedFields``, and of annotations 256 KiB are let through."""
+"""Bound on a list or map of one object, in bytes. etcd accepts 1.5 MiB, including ``managedFields``
+with each entry, and the API server accepts annotations of 256 KiB."""
 
 RAW: dict[tuple[type, str], Any] = {
     (pods.Owned, "labels"): dict[str, str],
@@ -86,13 +86,13 @@ RAW: dict[tuple[type, str], Any] = {
     (provisioning_codec.RequestObject, "status"): provisioning_codec._Status,
     (template._Object, "template"): template._Template,
 }
-"""What the parts are read as that stay JSON at first."""
+"""The types of raw JSON parts."""
 
 FILLER = Filler(RAW)
 
 
 class Reader(NamedTuple):
-    """What is read, up to how many bytes, and how."""
+    """A type, the bound on its input in bytes, and its parser."""
 
     kind: Any
     most: int
@@ -324,7 +324,7 @@ STRANGE: dict[str, tuple[Callable[[int], bytes], Callable[[bytes], object]]] = {
         lambda raw: prices.parse(raw.decode()),
     ),
 }
-"""What is valid, and asks for more than anybody means."""
+"""Valid inputs with extreme values."""
 
 
 @pytest.mark.parametrize("name", STRANGE)
@@ -394,7 +394,7 @@ ELSEWHERE: dict[str, str] = {
     "stores.object.status_codec.": "Reserver, in companions and its archive",
     "stores.codec.archive.": "Reserver, in companions and its archive",
 }
-"""Who writes what no reader above reads, or what bounds it; by the beginning of its name."""
+"""The trusted writer or the bound of each struct without a reader, by prefix of its name."""
 
 
 def structs(kind: type[Any]) -> set[type[Any]]:
@@ -403,7 +403,7 @@ def structs(kind: type[Any]) -> set[type[Any]]:
 
 
 def test_every_struct_belongs_to_a_reader_or_to_somebody_who_is_trusted() -> None:
-    """What is added to one of them is filled by the test above; a new one has to be named here."""
+    """The test above fills new fields of a struct; a new struct has to be listed here."""
     for module in pkgutil.walk_packages(reserver.__path__, "reserver."):
         if module.name != "reserver.__main__":
             importlib.import_module(module.name)

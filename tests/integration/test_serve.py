@@ -212,7 +212,7 @@ async def test_addresses_and_the_end_are_lines_of_the_log(
 
 
 async def test_a_gate_in_the_file_takes_effect_though_nobody_restarts_it(tmp_path: Path) -> None:
-    """Who starts it again whenever it ends is a kubelet."""
+    """A kubelet would start the process again whenever it ends."""
     head = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
     file = tmp_path / "config.yaml"
     file.write_text(head)

@@ -1,4 +1,4 @@
-"""Whoever runs reserver learns by what its event loop was held."""
+"""Reserver reports the code that blocked its event loop."""
 
 from __future__ import annotations
 

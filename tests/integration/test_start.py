@@ -1,4 +1,4 @@
-"""What a start need not wait for."""
+"""Modules that a start does not import."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 HEAVY = ("aiohttp", "grpc", "kubernetes", "msgspec", "numpy", "rich.console", "structlog", "uvloop")
 ASKED_FOR = ("kubernetes", "aiohttp.web", "highspy", "grpc", "google.protobuf", "cryptography")
-"""What kubeconfigs, the demo, solvers, the gRPC API and webhooks need, and nothing else."""
+"""Modules only for kubeconfigs, the demo, solvers, the gRPC API and webhooks."""
 
 OTHERS = ("typer", "pydantic", "click", "reserver.cli.main", "reserver.cli.flag_groups", "rich")
-"""The other commands, and what reads and shows what is wrong with them."""
+"""Modules of the other commands and of their errors."""
 
 SERVING = """
 from reserver.cli import entry, serve

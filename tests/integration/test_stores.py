@@ -1,4 +1,4 @@
-"""Which ConfigMaps are read, and that the watches of one do not disturb those of another."""
+"""The ConfigMaps that are read, by watches that do not disturb each other."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ async def test_a_watch_tells_what_is_there_and_what_changes(client: Client) -> N
 
 
 async def test_a_watch_goes_on_when_the_server_was_away(tmp_path: Path) -> None:
-    """What went meanwhile is told, too."""
+    """Reservations that were removed meanwhile are reported, too."""
     async with serving(tmp_path) as world:
         address = world.running.grpc_address
         assert address

@@ -1,4 +1,4 @@
-"""Scenarios that run beside the others.
+"""Scenarios that run apart from the others.
 
-What Reserver's own account asks for in them does not count for its rights (test_rights.py).
+Requests of Reserver's own account in them do not count for its rights (test_rights.py).
 """

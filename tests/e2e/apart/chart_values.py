@@ -1,4 +1,4 @@
-"""Where each value of the chart arrives."""
+"""The field of a manifest that each value of the chart sets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 
 class Arrival(NamedTuple):
-    """Where a value arrives.
+    """A value of the chart, and its effect.
 
     Attributes:
-        value: what is given; `{...}` is YAML.
-        found: kind, name and path of what it becomes; a number in the path is a place in a list.
-        expected: what is there, or a part of that text or list; None: the object is not there.
-        beside: other values that it needs.
+        value: the value for Helm; `{...}` is YAML.
+        found: kind, name and path of the field; a number in the path is an index of a list.
+        expected: the field, or a part of its text or list; None if the object is absent.
+        beside: other required values.
     """
 
     value: str

@@ -61,7 +61,7 @@ def mover_kubeconfig(
 
 @pytest.fixture(scope="session")
 def mishaps() -> Deadly:
-    """What happens to the writes of moves."""
+    """The faults of writes of moves."""
     return Deadly()
 
 

@@ -48,7 +48,7 @@ VALUES = {"capacity-buffers": "capacityBuffers"}
 """The values of components that have another name there."""
 
 NEEDED = {"capacity-buffers": ("autoscalers",), "maintenance": ("moves",), "surge": ("moves",)}
-"""What a component needs beside itself."""
+"""The other components that a component needs."""
 
 KEEP = {"helm.sh/resource-policy": "keep"}
 
@@ -137,7 +137,7 @@ def _by_name(value: Any) -> Any:
 
 
 CALLERS = "192.0.2.0/28"
-"""Where API servers call webhooks from: without that nobody is let in (docs/patches.md)."""
+"""The addresses of API servers, which may call webhooks (docs/patches.md)."""
 
 LET_IN = {
     "target": {"kind": "NetworkPolicy", "name": "reserver.*"},

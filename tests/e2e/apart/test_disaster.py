@@ -1,7 +1,7 @@
-"""What all holds depend on is deleted and made again: nobody gets past a hold meanwhile.
+"""The CRD or the namespace is deleted and created again: no pod passes a hold meanwhile.
 
 Reserver has the kubeconfig of a service account, as in a static pod: no restart gives it another
-one. What ends by itself is started again, as a kubelet does.
+one. A process that ends by itself is started again, as by a kubelet.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def running(cluster: Struck) -> Iterator[Struck]:
 
 
 class Watched(threading.Thread):
-    """Asks all the time whether a stranger may have what is held."""
+    """Asks continuously whether another pod may use held room."""
 
     def __init__(self, cluster: Struck) -> None:
         super().__init__(daemon=True)

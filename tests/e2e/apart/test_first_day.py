@@ -33,7 +33,7 @@ ROLLS = "kubectl -n reserver-system rollout"
 
 
 class Node:
-    """What the nodes of the cluster would run."""
+    """The processes of the cluster's nodes."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self._plane, self._folder = plane, folder

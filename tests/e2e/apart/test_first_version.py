@@ -87,7 +87,7 @@ NEWER: dict[str, dict[str, Any]] = {
 
 del NEWER["recurs"]["ttl"]
 CONSUMED = {"claimed", "owners-150"}
-"""What pods claim whole under the new version."""
+"""The reservations that pods claim completely with the new version."""
 
 
 def begin(world: Cluster, reserver: ReserverProcess) -> None:

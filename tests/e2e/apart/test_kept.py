@@ -1,4 +1,4 @@
-"""What held, holds across a restored etcd.
+"""Holds stay in force after etcd is restored from a backup.
 
 Nobody schedules here: strangers and owners are what a kube-scheduler would ask Reserver about.
 """

@@ -1,4 +1,4 @@
-"""What else is scheduled on nodes where room is held (docs/install.md, "Beside others")."""
+"""Other schedulers on nodes with holds (docs/install.md, "Beside others")."""
 
 from __future__ import annotations
 

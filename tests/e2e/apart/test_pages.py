@@ -66,7 +66,7 @@ SET_UPS = {
         "mkdir reservations && cp examples/reservation.yaml reservations",
     ),
 }
-"""What there is before the first command of a page."""
+"""Commands to run before the first command of a page."""
 _CLEAN_UP = (
     "reserver release --all --yes",
     "kubectl delete pods,reservations,reservationquotas --all -n shop --grace-period=0 --force",

@@ -96,7 +96,7 @@ _RESIZABLE = json.dumps(
         )
     ]
 )
-"""What a kubelet that can resize says of a container; KWOK says nothing of it."""
+"""The container status of a kubelet with in-place resize, which KWOK does not write."""
 _ITEM = '[{"pod": "web-0", "namespace": "shop", "cpu": 500, "mem": 0, "expire": 4070908800}]'
 _LISTED = json.dumps({"data": {"worker-3": _ITEM}})
 _MOVABLE = (

@@ -46,7 +46,7 @@ UNREADABLE = {
     "metadata": {"name": SECRET, "namespace": HOME},
     "data": {"tls.crt": "", "tls.key": ""},
 }
-"""It is replaced at the start; the one that a test deletes is created."""
+"""A Secret for Reserver to replace at its start; after a deletion it creates a new one."""
 
 
 def configurations(port: int) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ def release(folder: Path, *flags: str, **env: str) -> subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a release publishes."""
+    """The folder with the files of a release."""
     folder = checkout(tmp_path_factory.mktemp("one") / "reserver")
     told = release(folder)
     assert told.returncode == 0, told.stderr

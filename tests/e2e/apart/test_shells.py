@@ -36,7 +36,7 @@ TYPED = {
     "reserver create a --policy Req": "reserver create a --policy Require",
     "reserver describe seat-of-w": "reserver describe seat-of-web",
 }
-"""What is typed before Tab: a command, a value, and a name that only a running Reserver knows."""
+"""Input and its completion: of a command, of a value, and of a name from a running Reserver."""
 TO_THE_BEGINNING = "\x01"
 
 

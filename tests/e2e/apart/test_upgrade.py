@@ -44,7 +44,7 @@ BEFORE = "5333c49f"
 FLAGS = ("--pod-moves", "--default-quota=none", "--crd", "--reservation-store=object")
 OWNERS = [{"pod": {"name": "web", "namespace": "shop"}}]
 HELD_ON = ("object", "claimed", "json", "yaml")
-"""Where something is held, by its name."""
+"""The names of nodes with a hold of the same name."""
 
 PODS = "/api/v1/namespaces/shop/pods"
 STORE = f"/api/v1/namespaces/{HOME}/configmaps/reservations"

@@ -1,4 +1,4 @@
-"""What tests of commands have in common."""
+"""Helpers for tests of commands."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ _ROWS = 24
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a command showed.
+    """The result of a command.
 
     Attributes:
         status: the exit status.
-        raw: all of it, with what a terminal obeys.
+        raw: the output, including escape sequences.
     """
 
     status: int
@@ -38,7 +38,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """What a person reads."""
+        """The visible text."""
         return _ESCAPES.sub("", self.raw)
 
     @property

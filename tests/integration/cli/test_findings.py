@@ -1,4 +1,4 @@
-"""What a newcomer meets, in a terminal of 80 and of 160 columns, and in a pipe."""
+"""The first commands of a new user, in terminals of 80 and 160 columns and in a pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where commands write, and where they look: the namespace of `-n`, under its quota."""
+"""Commands write to and read from the namespace of `-n`, within its quota."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reservations options mean, and in which order they are printed."""
+"""The reservations that options select, and the order of the output."""
 
 from __future__ import annotations
 

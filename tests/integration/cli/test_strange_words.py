@@ -1,4 +1,4 @@
-"""What nobody means: empty, blank, endless, or with characters that a path obeys."""
+"""Unusual arguments: empty, blank, very long, or with special characters of paths."""
 
 from __future__ import annotations
 

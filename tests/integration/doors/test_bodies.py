@@ -1,4 +1,4 @@
-"""What is done to an HTTP listener with the body of a call."""
+"""Attacks on an HTTP listener with bodies of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call over mutual TLS, and that those who may no more cannot go on."""
+"""Clients with mutual TLS, whose connections end once their certificate is not accepted."""
 
 from __future__ import annotations
 

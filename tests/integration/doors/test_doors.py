@@ -1,4 +1,4 @@
-"""What is done to an HTTP listener to keep it from answering, or to have it do harm."""
+"""Attacks on an HTTP listener: denial of service and malicious requests."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ END = "Connection: close"
 
 
 class Attack(NamedTuple):
-    """What one connection says, piece by piece, before another takes its place.
+    """The data that one connection sends in pieces, before another connection replaces it.
 
     Attributes:
-        pieces: what it says.
-        stays: it stays until the listener ends it; else it is gone at once.
+        pieces: the pieces of data.
+        stays: whether it stays open until the listener closes it; else it closes at once.
     """
 
     pieces: tuple[bytes, ...]
