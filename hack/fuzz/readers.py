@@ -38,7 +38,7 @@ def read_reservation(raw: bytes) -> object:
     for home in ("", item.metadata.namespace):
         entries = read_object(item, SEEN, home)
         check_entries(entries)
-        before = item.said()
+        before = item.stored_status()
         for problem in entries.problems:
             encode(reservation_status.invalid(problem, before, generation, SEEN))
         for each in entries.reservations:
@@ -94,7 +94,7 @@ def read_quota(raw: bytes) -> object:
         encode(quota_codec.show(quota, _USED) if quota else None)
     item = decode(quota_codec.QuotaObject, raw)
     said = quota_codec.show(quota_codec.read_object(item), _USED)
-    encode(quota_codec.patch(item.metadata, item.said(), said))
+    encode(quota_codec.patch(item.metadata, item.stored_status(), said))
     return said
 
 

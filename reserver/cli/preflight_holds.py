@@ -92,7 +92,7 @@ def keys_of(
 
 def object_of(item: ReservationObject, home: str, now: float) -> WrittenSpec:
     """Return what a Reservation says."""
-    said = item.said()
+    said = item.stored_status()
     is_read = said is not None and said.observed_generation == item.metadata.generation
     held = said is not None and said.phase != Phase.INVALID
     spec = _parsed(bytes(item.spec).decode(errors="replace"))

@@ -21,7 +21,7 @@ from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.stores.configmap.entries import MOST_PROBLEMS, Entries, EntryProblem
 from reserver.stores.object.edits import Tidying
-from reserver.stores.passed import LastSaid, ending_of
+from reserver.stores.passed import LastStatus, ending_of
 
 Name = tuple[str, str]
 """Namespace and name of an object."""
@@ -260,10 +260,10 @@ class Cache(ABC, Generic[K, E]):
         if not held.recurrence.is_suspended:
             self._report_ended(held, known.text)
 
-    def recall_occurrence(self, ref: Ref, said: LastSaid | None) -> None:
-        """Report an occurrence that ended while no Reserver ran; `said` is its last status."""
+    def recall_occurrence(self, ref: Ref, status: LastStatus | None) -> None:
+        """Report an occurrence that ended while no Reserver ran; `status` is its last status."""
         known, held = self.known(ref), self.ledger.get(ref)
-        ending = ending_of(held, said, self.clock()) if held and said else None
+        ending = ending_of(held, status, self.clock()) if held and status else None
         if known is not None and ending is not None:
             with quarantined("history", ref):
                 self.ended(replace(ending, text=known.text))

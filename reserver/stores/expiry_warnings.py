@@ -61,9 +61,9 @@ class ExpiryWarnings:
             if reservation and is_active and self._ends_soon(reservation, since, ends_at, now):
                 expiring.add(reservation.edition)
                 if reservation.edition not in self.expiring:
-                    said = _message(reservation, ledger.claimed(ref), now)
-                    said = _idle_message(idle_since, ends_at, now) if idle_since else said
-                    self.warn(reservation, said, idle_since)
+                    message = _message(reservation, ledger.claimed(ref), now)
+                    message = _idle_message(idle_since, ends_at, now) if idle_since else message
+                    self.warn(reservation, message, idle_since)
             await pacer.give_way()
         self.expiring = frozenset(expiring)
 

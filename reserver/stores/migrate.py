@@ -91,8 +91,8 @@ class Migration:
     ) -> None:
         if not stamped:
             raise NotMoved("Reserver has not written its expiresAt yet: does it run?")
-        said = {} if reservation.ref.item else document.parse(text)
-        spec = rewrite.rewritten(reservation, said, ref, self.home)
+        written = {} if reservation.ref.item else document.parse(text)
+        spec = rewrite.rewritten(reservation, written, ref, self.home)
         metadata = {"name": ref.key, "namespace": ref.namespace}
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         try:
@@ -109,8 +109,8 @@ class Migration:
             return True  # Acknowledged, and ended since.
         entries = read_object(item, self.clock(), self.home)
         _check(entries, reservation, ref)
-        said = item.said()
-        return said is not None and said.observed_generation == item.metadata.generation
+        status = item.stored_status()
+        return status is not None and status.observed_generation == item.metadata.generation
 
     async def _remove_entry(self, reservation: Reservation) -> None:
         key = reservation.ref._replace(item="")
@@ -135,8 +135,8 @@ class Migration:
         if entries.problems:
             raise NotMoved(str(entries.problems[0].error))
         (reservation,) = entries.reservations
-        said = document.parse(bytes(item.spec).decode())
-        spec = rewrite.rewritten(reservation, said, ref, self.home)
+        written = document.parse(bytes(item.spec).decode())
+        spec = rewrite.rewritten(reservation, written, ref, self.home)
         text = json.dumps(spec, ensure_ascii=False)
         await self._insert(ref, text, reservation)
         await self._until(lambda: self._key_holds(ref, reservation))
@@ -165,12 +165,12 @@ class Migration:
             return True  # Acknowledged, and ended since.
         try:
             name = companion_codec.companion_name(ref.configmap)
-            said = (await self._configmap(ref.namespace, name)).data or {}
+            statuses = (await self._configmap(ref.namespace, name)).data or {}
         except ApiError as exc:
             if not exc.is_absent:
                 raise
             return False
-        status: dict[str, Any] = decode(dict[str, Any], said.get(ref.key, "{}").encode())
+        status: dict[str, Any] = decode(dict[str, Any], statuses.get(ref.key, "{}").encode())
         return status.get("digest") == reservation.digest
 
     async def _remove_object(self, reservation: Reservation) -> None:

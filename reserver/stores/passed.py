@@ -20,7 +20,7 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LastSaid:
+class LastStatus:
     """The last status of an occurrence, written by an earlier process.
 
     Attributes:
@@ -34,20 +34,20 @@ class LastSaid:
     claims: tuple[EndedClaim, ...]
 
 
-def ending_of(reservation: Reservation, said: LastSaid, now: float) -> Ending | None:
+def ending_of(reservation: Reservation, status: LastStatus, now: float) -> Ending | None:
     """Return the ending of the occurrence of a status; None if it did not hold, or has not ended.
 
     Args:
         reservation: the reservation with its present occurrence.
-        said: the last status.
+        status: the last status.
         now: unix seconds.
     """
-    recurrence, (start, end) = reservation.recurrence, said.occurrence
-    outcome = _OUTCOMES.get(said.phase)
+    recurrence, (start, end) = reservation.recurrence, status.occurrence
+    outcome = _OUTCOMES.get(status.phase)
     if recurrence is None or outcome is None or not start < end <= now:
         return None
     if reservation.occurrence is not None and reservation.occurrence <= start:
         return None  # It has not ended, or the clock was set back.
     begin = start - recurrence.lead
     before = replace(reservation, starts_at=begin, expires_at=end, occurrence=start)
-    return Ending(before, outcome, end, max(begin, reservation.created_at), said.claims)
+    return Ending(before, outcome, end, max(begin, reservation.created_at), status.claims)

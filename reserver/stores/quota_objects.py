@@ -46,7 +46,7 @@ class _Known:
     metadata: Metadata
     spec: bytes
     quota: Quota | None
-    said: QuotaStatus | None
+    status: QuotaStatus | None
 
 
 class QuotaCache:
@@ -67,14 +67,14 @@ class QuotaCache:
         here = self._known.setdefault(metadata.namespace, {})
         before = here.get(metadata.name)
         if before is not None and before.spec == bytes(item.spec):
-            before.metadata, before.said = metadata, item.said()
+            before.metadata, before.status = metadata, item.stored_status()
             return
         try:
             quota = read_object(item)
         except InvalidInput as exc:
             quota = None
             self._report(metadata, exc)
-        here[metadata.name] = _Known(metadata, bytes(item.spec), quota, item.said())
+        here[metadata.name] = _Known(metadata, bytes(item.spec), quota, item.stored_status())
         self._limit(metadata.namespace)
 
     def drop(self, name: Name) -> None:
@@ -95,8 +95,8 @@ class QuotaCache:
         for known in self._known.get(namespace, {}).values():
             if known.quota is not None:
                 status = show(known.quota, used)
-                if status != known.said:
-                    yield known.metadata, patch(known.metadata, known.said, status)
+                if status != known.status:
+                    yield known.metadata, patch(known.metadata, known.status, status)
 
     def _limit(self, namespace: str) -> None:
         here = sorted(self._known[namespace].items())

@@ -105,14 +105,14 @@ class ArchivedReservation(
 def past(ending: Ending) -> ArchivedReservation:
     """Return the archived form of an ended reservation."""
     reservation = ending.reservation
-    said = summary(reservation, ending.claimed, home="")
+    words = summary(reservation, ending.claimed, home="")
     resources = sorted(reservation.resources.items())[:_MOST_RESOURCES]
     return ArchivedReservation(
         name=reservation.ref.key,
         id=str(reservation.ref),
         namespace=reservation.ref.namespace,
         owner_namespace=home(reservation.owners, reservation.rules),
-        owners=said.owners,
+        owners=words.owners,
         outcome=ending.outcome,
         since=show_moment(ending.since or ending.at),
         ended=show_micro(ending.at),

@@ -77,9 +77,9 @@ def read(
     if not isinstance(document, dict):
         problem = f"{shorten(repr(document))} is not a mapping"
         raise InvalidInput("", problem, f"write some of {', '.join(_PARTS)}")
-    said = {name: value for name, value in document.items() if value not in (None, {}, [], "pack")}
+    given = {name: value for name, value in document.items() if value not in (None, {}, [], "pack")}
     parts: dict[str, bytes] = {}
-    for name, value in said.items():
+    for name, value in given.items():
         kind = _PARTS.get(name)
         if kind is None:
             raise _unknown(name, _PARTS)
@@ -87,7 +87,7 @@ def read(
         _check(_converted(value, kind, name), name, limits)
         parts[name] = encode(value)
     written = WrittenDemands(
-        namespace=namespace if "affinity" in said else "",
+        namespace=namespace if "affinity" in given else "",
         selector=parts.get("nodeSelector", b""),
         affinity=parts.get("affinity", b""),
         tolerations=parts.get("tolerations", b""),
@@ -97,8 +97,8 @@ def read(
     _check_size(demands.constraints, limits)
     return Placement(
         constraints=demands.constraints,
-        strategy=Strategy(said.get("strategy", Strategy.PACK)),
-        text=json.dumps(said, sort_keys=True) if said else "",
+        strategy=Strategy(given.get("strategy", Strategy.PACK)),
+        text=json.dumps(given, sort_keys=True) if given else "",
     )
 
 

@@ -71,7 +71,7 @@ class QuotaStatus(msgspec.Struct):
 class QuotaObject(CustomResource, frozen=True):
     """A ReservationQuota on the wire."""
 
-    def said(self) -> QuotaStatus | None:
+    def stored_status(self) -> QuotaStatus | None:
         """Return the status; None if it is absent, or not written by Reserver."""
         return decode_or_none(QuotaStatus, self.status)
 

@@ -70,11 +70,11 @@ def _item(reservation: Reservation) -> dict[str, Any]:
 
 
 def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
-    said = {field: value for field, value in document.items() if value is not None}
-    said.pop("ttl", None)
-    owners = [_with_namespace(entry, reservation.ref.namespace) for entry in said["owners"]]
-    resources = {name: _text(amount) for name, amount in said["resources"].items()}
-    return said | {"owners": owners, "resources": resources}
+    fields = {field: value for field, value in document.items() if value is not None}
+    fields.pop("ttl", None)
+    owners = [_with_namespace(entry, reservation.ref.namespace) for entry in fields["owners"]]
+    resources = {name: _text(amount) for name, amount in fields["resources"].items()}
+    return fields | {"owners": owners, "resources": resources}
 
 
 def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:

@@ -200,14 +200,14 @@ def node_placement(
     Raises:
         InvalidInput: some field is invalid, or has no effect on whole nodes.
     """
-    said = spec.placement if isinstance(spec.placement, dict) else {}
-    for field in _IN_PLACEMENT.keys() & said.keys():
+    given = spec.placement if isinstance(spec.placement, dict) else {}
+    for field in _IN_PLACEMENT.keys() & given.keys():
         problem = "cannot be set together with nodes"
         raise InvalidInput(f"placement.{field}", problem, _IN_PLACEMENT[field])
     if spec.placement is not None:
         _check_neighbours(_read(spec.placement, "placement", home, limits))
     _read({"nodeSelector": nodes.selector}, "nodes", home, limits)
-    return placement_codec.read({**said, "nodeSelector": nodes.selector}, home, limits)
+    return placement_codec.read({**given, "nodeSelector": nodes.selector}, home, limits)
 
 
 def check_node_owners(owners: Owners) -> None:

@@ -85,29 +85,33 @@ def to_message(document: Mapping[str, Any]) -> pb.ReservationSpec:
     Raises:
         json_format.ParseError: the document is not a spec.
     """
-    said = {name: value for name, value in document.items() if name not in _TIMES}
-    said["resources"] = {name: str(amount) for name, amount in said.get("resources", {}).items()}
-    if (idle := said.get("releaseIfIdle")) is not None:
-        said["releaseIfIdle"] = f"{parse_duration(idle):.6f}s"
-    if "policy" in said:
-        said["policy"] = f"{_POLICY}{said['policy'].upper()}"
-    placement = said.get("placement")
+    fields = {name: value for name, value in document.items() if name not in _TIMES}
+    fields["resources"] = {
+        name: str(amount) for name, amount in fields.get("resources", {}).items()
+    }
+    if (idle := fields.get("releaseIfIdle")) is not None:
+        fields["releaseIfIdle"] = f"{parse_duration(idle):.6f}s"
+    if "policy" in fields:
+        fields["policy"] = f"{_POLICY}{fields['policy'].upper()}"
+    placement = fields.get("placement")
     if placement and "strategy" in placement:
-        said["placement"] = placement | {"strategy": f"{_STRATEGY}{placement['strategy'].upper()}"}
-    if said.get("schedule") is not None:
-        said["schedule"] = _with_json_times(said["schedule"])
-    return json_format.ParseDict(said, pb.ReservationSpec(), ignore_unknown_fields=True)
+        fields["placement"] = placement | {
+            "strategy": f"{_STRATEGY}{placement['strategy'].upper()}"
+        }
+    if fields.get("schedule") is not None:
+        fields["schedule"] = _with_json_times(fields["schedule"])
+    return json_format.ParseDict(fields, pb.ReservationSpec(), ignore_unknown_fields=True)
 
 
 def _with_json_times(schedule: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schedule with its times in the JSON form of protobuf."""
-    said = dict(schedule)
-    for name in _DURATIONS & said.keys():
-        said[name] = f"{parse_duration(said[name]):.3f}s"
-    if said.get("until") is not None:
-        said["until"] = show_micro(parse_moment(said["until"]))
-    said["skip"] = [show_micro(parse_moment(each)) for each in said.get("skip", ())]
-    return said
+    fields = dict(schedule)
+    for name in _DURATIONS & fields.keys():
+        fields[name] = f"{parse_duration(fields[name]):.3f}s"
+    if fields.get("until") is not None:
+        fields["until"] = show_micro(parse_moment(fields["until"]))
+    fields["skip"] = [show_micro(parse_moment(each)) for each in fields.get("skip", ())]
+    return fields
 
 
 def whole(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -65,9 +65,9 @@ class Companion:
         self._fault = ""
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def texts(self) -> Mapping[str, str]:
         """The text of each key, as last read or written."""
-        return self._contents.said if self._contents else {}
+        return self._contents.texts if self._contents else {}
 
     @property
     def seen(self) -> int:
@@ -146,7 +146,7 @@ class Companion:
         parts = list(form.chunks(changes)) or ([{}] if seen else [])
         for chunk in parts:
             answer = await self._send(metadata, chunk, seen if chunk is parts[-1] else 0)
-            before = {key: contents.said.get(key) for key in chunk}
+            before = {key: contents.texts.get(key) for key in chunk}
             contents.apply(chunk)
             self._version = decode(PartialObject, answer).metadata.resource_version
             yield before, chunk

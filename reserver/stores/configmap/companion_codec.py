@@ -101,14 +101,14 @@ class Contents:
     """The content of a companion, and its size, kept up to date change by change.
 
     Attributes:
-        said: the text of each key.
+        texts: the text of each key.
         recording: the keys whose text records claims.
     """
 
-    def __init__(self, said: dict[str, str]) -> None:
-        self.said = said
-        self.recording = {key for key, text in said.items() if records_claims(text)}
-        self._bytes = _size(said.items())
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+        self.recording = {key for key, text in texts.items() if records_claims(text)}
+        self._bytes = _size(texts.items())
 
     def changes(self, desired: Changes, limit: int) -> tuple[Changes, set[str]]:
         """Return the changes that fit, and the keys whose status does not fit.
@@ -120,7 +120,7 @@ class Contents:
             desired: the statuses of some keys.
             limit: bound on the companion, in bytes (`MOST_BYTES`).
         """
-        changes = {key: text for key, text in desired.items() if text != self.said.get(key)}
+        changes = {key: text for key, text in desired.items() if text != self.texts.get(key)}
         if self._bytes + self._growth(changes) <= limit:
             return changes, set()
         return self._squeezed(changes, limit)
@@ -136,31 +136,31 @@ class Contents:
         for key, text in changes.items():
             self.recording.discard(key)
             if text is None:
-                self.said.pop(key, None)
+                self.texts.pop(key, None)
                 continue
-            self.said[key] = text
+            self.texts[key] = text
             if records_claims(text):
                 self.recording.add(key)
 
     def _growth(self, changes: Changes) -> int:
-        before = ((key, self.said.get(key)) for key in changes)
+        before = ((key, self.texts.get(key)) for key in changes)
         return _size(changes.items()) - _size(before)
 
     def _squeezed(self, changes: Changes, limit: int) -> tuple[Changes, set[str]]:
-        said = {
+        texts = {
             key: without_messages(text)
-            for key, text in {**self.said, **changes}.items()
+            for key, text in {**self.texts, **changes}.items()
             if text is not None
         }
-        excess = _size(said.items()) - limit
+        excess = _size(texts.items()) - limit
         left_out = set()
-        for key in reversed(tuple(said)):  # The last keys first, so that written statuses stay.
+        for key in reversed(tuple(texts)):  # The last keys first, so that written statuses stay.
             if excess <= 0:
                 break
-            excess -= _size([(key, said.pop(key))])
+            excess -= _size([(key, texts.pop(key))])
             left_out.add(key)
-        keys = self.said.keys() | changes.keys()
-        after = {key: said.get(key) for key in keys if said.get(key) != self.said.get(key)}
+        keys = self.texts.keys() | changes.keys()
+        after = {key: texts.get(key) for key in keys if texts.get(key) != self.texts.get(key)}
         return after, left_out
 
 
@@ -179,10 +179,10 @@ def chunks(changes: Changes) -> Iterator[Changes]:
         yield chunk
 
 
-def _size(said: Iterable[tuple[str, str | None]]) -> int:
+def _size(texts: Iterable[tuple[str, str | None]]) -> int:
     """Return the bytes of keys and values; a key without a value counts 0."""
     return sum(
         len(key) + (len(text) if text.isascii() else len(text.encode()))
-        for key, text in said
+        for key, text in texts
         if text is not None
     )

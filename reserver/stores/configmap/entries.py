@@ -64,7 +64,7 @@ class Entries:
         """Whether reading some entry raised an unexpected exception."""
         return any(isinstance(problem.error, Fault) for problem in self.problems)
 
-    def says_what(self, other: Entries) -> bool:
+    def has_same_reservations(self, other: Entries) -> bool:
         """Return whether both have the same reservations, regardless of their placements."""
         own = [reservation.edition for reservation in self.reservations]
         return own == [reservation.edition for reservation in other.reservations]

@@ -131,10 +131,10 @@ def complete(ref: Ref, seen: str, reservation: Reservation, placed: Parts) -> Ed
     It adds the expiresAt of a ttl, and the placements chosen by Reserver. Comments and layout of a
     YAML value are kept if the new lines can be appended.
     """
-    said = document.parse(seen)
+    written = document.parse(seen)
     news: dict[str, str] = {}
-    desired = dict(said)
-    if lifetime_codec.needs_stamp(said) and reservation.expires_at is not None:
+    desired = dict(written)
+    if lifetime_codec.needs_stamp(written) and reservation.expires_at is not None:
         desired["expiresAt"] = news["expiresAt"] = show_moment(reservation.expires_at)
     if placed != reservation.placed:
         desired["placements"] = parts = placement_codec.show_parts(placed)

@@ -90,12 +90,12 @@ def name_of(item: str) -> str | None:
     The item may still be broken; None if only `read_item` can find the owner.
     """
     try:
-        said = _NAMES.decode(item)
+        found = _NAMES.decode(item)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    if said.reserving_pod is not None:
-        return f"{said.reserving_pod_namespace}/{said.reserving_pod}"
-    return f"{said.namespace}/{said.pod}"
+    if found.reserving_pod is not None:
+        return f"{found.reserving_pod_namespace}/{found.reserving_pod}"
+    return f"{found.namespace}/{found.pod}"
 
 
 def _required(item: dict[str, Any], field: str, remedy: str) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -59,7 +59,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
                 companion.belongs_to(metadata.uid)
             try:
                 if await companion.read_if_due(self.now):
-                    companion.changed_keys |= {*self.cache.keys(name), *companion.said}
+                    companion.changed_keys |= {*self.cache.keys(name), *companion.texts}
                     _recall(companion, ledger, self.cache)
                     _recall_occurrences(companion, ledger, self.cache)
             except (ApiError, InvalidInput, NotOurs) as exc:
@@ -108,7 +108,7 @@ class CompanionStatuses(Statuses[ConfigMapCache]):
             companion.belongs_to(metadata.uid)
         keys, companion.changed_keys = companion.changed_keys, set()
         if await companion.read_if_due(self.now):
-            keys |= {*self.cache.keys(companion.store), *companion.said}
+            keys |= {*self.cache.keys(companion.store), *companion.texts}
             _recall(companion, state.ledger, self.cache)
         seen = _seen(metadata, state.ledger)
         desired = await self._statuses(companion, keys | companion.left_out, state)
@@ -220,7 +220,7 @@ def _seen(metadata: Metadata | None, ledger: Ledger) -> int:
 
 def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
     """Restore into the ledger the claims, idle times and admissions of earlier processes."""
-    for key, text in companion.said.items():
+    for key, text in companion.texts.items():
         for item, entry in recorded_claims(text):
             claims, landed = entry.recorded()
             ref = Ref(*companion.store, key, item)
@@ -239,9 +239,9 @@ def _recall(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None
 
 def _recall_occurrences(companion: Companion, ledger: Ledger, cache: ConfigMapCache) -> None:
     """Add to the history the occurrences that ended after an earlier process wrote their status."""
-    for key, text in companion.said.items():
-        for item, digest, said in recorded_occurrences(text):
+    for key, text in companion.texts.items():
+        for item, digest, last_status in recorded_occurrences(text):
             ref = Ref(*companion.store, key, item)
             reservation = ledger.get(ref)
             if reservation and series_digest(digest) == series_digest(reservation.digest):
-                cache.recall_occurrence(ref, said)
+                cache.recall_occurrence(ref, last_status)

@@ -26,7 +26,7 @@ from reserver.reservations.status import (
 from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.recurrence_codec import OccurrenceFields
 from reserver.stores.configmap.entries import Entries
-from reserver.stores.passed import LastSaid
+from reserver.stores.passed import LastStatus
 
 INVALID = Phase.INVALID.value
 """The phase of an invalid entry, which is not enforced."""
@@ -78,15 +78,15 @@ def show(entries: Entries, status: Callable[[Reservation], ReservationState | No
     if len(problems) == 1 and not problems[0].error.path.startswith("["):
         return _text(_invalid(str(problems[0].error)))
     states = ((each, status(each)) for each in entries.reservations)
-    said = {each.ref.item: _entry(each, its, entries) for each, its in states if its is not None}
-    if "" in said:
-        return _text(said[""])
+    shown = {each.ref.item: _entry(each, its, entries) for each, its in states if its is not None}
+    if "" in shown:
+        return _text(shown[""])
     for problem in problems:
         index = problem.error.path.partition("]")[0] + "]"
-        said[index] = _invalid(str(problem.error))
+        shown[index] = _invalid(str(problem.error))
     if entries.more_problems:
-        said["[…]"] = _invalid(f"{entries.more_problems} more items are broken")
-    return _text(said)
+        shown["[…]"] = _invalid(f"{entries.more_problems} more items are broken")
+    return _text(shown)
 
 
 def without_messages(text: str) -> str:
@@ -158,15 +158,15 @@ def recorded_claims(text: str) -> Iterator[tuple[str, EntryStatus]]:
             yield item, entry
 
 
-def recorded_occurrences(text: str) -> Iterator[tuple[str, str, LastSaid]]:
+def recorded_occurrences(text: str) -> Iterator[tuple[str, str, LastStatus]]:
     """Yield item, digest and last status of each recurring entry of a key."""
     for item, entry in _read(text) if '"occurrences":[' in text else ():
         if entry.occurrences:
             _, landed = entry.recorded()
             landed = dict.fromkeys(entry.claims or (), "") | landed
             claims = tuple(EndedClaim(uid, node=node) for uid, node in landed.items())
-            said = LastSaid(entry.occurrences[0].moments, entry.phase, claims)
-            yield item, entry.digest, said
+            shown = LastStatus(entry.occurrences[0].moments, entry.phase, claims)
+            yield item, entry.digest, shown
 
 
 def recorded_idle(text: str) -> Iterator[tuple[str, str, float]]:

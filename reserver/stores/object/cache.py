@@ -90,7 +90,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             return False
         if expected.uid:
             return expected.uid == item.metadata.uid
-        return self._reading.entries(item).says_what(expected.entries)
+        return self._reading.entries(item).has_same_reservations(expected.entries)
 
     def written(self, ref: Ref, made: Metadata) -> None:
         """Record that a pending object was written; `made` is its metadata."""
@@ -164,8 +164,8 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         """Return whether the status of a stored or pending object lacks its placements."""
         known, expected = self.known(ref), self._expected.get(ref)
         if known is not None:
-            said = known.reservation
-            return said is not None and self.ledger.placed(said) != said.placed
+            stored = known.reservation
+            return stored is not None and self.ledger.placed(stored) != stored.placed
         return expected is not None and any(r.placed for r in expected.entries.reservations)
 
     async def as_seen(self, ref: Ref, text: str) -> KnownObject | None:
@@ -178,7 +178,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             return known if known is not None and known.text == text else None
         await self.until(lambda: ref not in self._expected)
         known = self.known(ref)
-        is_same = known is not None and known.entries.says_what(expected.entries)
+        is_same = known is not None and known.entries.has_same_reservations(expected.entries)
         return known if is_same else None
 
     def names(self) -> tuple[Name, ...]:
@@ -235,9 +235,9 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         when = when_written(item.metadata, known.metadata, listed=listed)
         if item.metadata.labels != known.metadata.labels:
             self.changed(item.ref)
-        known.metadata, known.said = item.metadata, item.said()
+        known.metadata, known.status = item.metadata, item.stored_status()
         before = known.reservation
-        after = before and with_placements(before, known.said)
+        after = before and with_placements(before, known.status)
         if after is not None and after != before:
             known.entries = replace(known.entries, reservations=(after,))
             self.ledger.put(after, when)
@@ -273,25 +273,25 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     def _claimed_at(self, ref: Ref) -> Mapping[str, float]:
         """Return the times of the claims in the status, in unix seconds by pod UID."""
         known = self.known(ref)
-        claims = known.said.claims if known and known.said else ()
+        claims = known.status.claims if known and known.status else ()
         return {claim.uid: parse_moment(claim.at) for claim in claims}
 
     def _recall(self, ref: Ref, known: KnownObject) -> None:
         """Restore claims and admission from the status, if it is of the present spec."""
-        reservation, said, metadata = known.reservation, known.said, known.metadata
-        if reservation and said and said.observed_generation == metadata.generation:
-            landed = recorded(said)
+        reservation, status, metadata = known.reservation, known.status, known.metadata
+        if reservation and status and status.observed_generation == metadata.generation:
+            landed = recorded(status)
             claims = dict.fromkeys(landed, metadata.revision)
-            self.ledger.past.recall(ref, digest(reservation, said), claims, landed)
-            self.recall_occurrence(ref, latest(said))
-            if was_admitted(said):
+            self.ledger.past.recall(ref, digest(reservation, status), claims, landed)
+            self.recall_occurrence(ref, latest(status))
+            if was_admitted(status):
                 self.ledger.was_admitted(ref, reservation.digest)
         self._recall_idle(ref, known)
 
     def _recall_idle(self, ref: Ref, known: KnownObject) -> None:
         """Restore the start of the idle time from the status, if it is of the present spec."""
-        reservation, said = known.reservation, known.said
-        if said is None or said.idle_since is None:
+        reservation, status = known.reservation, known.status
+        if status is None or status.idle_since is None:
             return
-        if reservation and said.observed_generation == known.metadata.generation:
-            self.ledger.was_idle(ref, digest(reservation, said), idle_since(said))
+        if reservation and status.observed_generation == known.metadata.generation:
+            self.ledger.was_idle(ref, digest(reservation, status), idle_since(status))

@@ -179,7 +179,7 @@ class ReservationObject(CustomResource, frozen=True):
         """The path of the object in the API."""
         return path(self.ref)
 
-    def said(self) -> ReservationStatus | None:
+    def stored_status(self) -> ReservationStatus | None:
         """Return the status; None if it is absent, or not in the form that Reserver writes."""
         return decode_or_none(ReservationStatus, self.status)
 

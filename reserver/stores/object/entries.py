@@ -42,12 +42,12 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         seen_at: start of a ``ttl`` of an object without creationTimestamp, in unix seconds.
         home: Reserver's own namespace (`limits_at`).
     """
-    ref, said, beyond = item.ref, item.said(), ""
+    ref, status, beyond = item.ref, item.stored_status(), ""
     try:
         reservation, ignored = _read(item, seen_at, limits_at(ref, home))
     except InvalidInput as exc:
         problems = (EntryProblem(ref, exc.under("spec")),)
-        if said is None or not _was_in_force(item, said):
+        if status is None or not _was_in_force(item, status):
             return Entries(problems=problems)
         try:
             (reservation, ignored), beyond = _read(item, seen_at, KEPT), str(exc.under("spec"))
@@ -62,7 +62,7 @@ def read_object(item: ReservationObject, seen_at: float, home: str) -> Entries:
         volume_claims=item.metadata.volume_claims,
         fallback=_fallback(item, limits_at(ref, home)),
     )
-    return Entries((with_placements(reservation, said),), beyond=beyond, ignored=ignored)
+    return Entries((with_placements(reservation, status),), beyond=beyond, ignored=ignored)
 
 
 def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> tuple[Reservation, str]:
@@ -72,9 +72,9 @@ def _read(item: ReservationObject, seen_at: float, limits: SpecLimits) -> tuple[
     return newer_fields.read(spec, item.ref, _created(item, seen_at), limits, was_in_force=True)
 
 
-def _was_in_force(item: ReservationObject, said: ReservationStatus) -> bool:
+def _was_in_force(item: ReservationObject, status: ReservationStatus) -> bool:
     """Return whether the status, which only Reserver writes, shows that this spec was accepted."""
-    return said.observed_generation == item.metadata.generation and said.phase != Phase.INVALID
+    return status.observed_generation == item.metadata.generation and status.phase != Phase.INVALID
 
 
 def _fallback(item: ReservationObject, limits: SpecLimits) -> Placement | None:
@@ -88,12 +88,12 @@ def _fallback(item: ReservationObject, limits: SpecLimits) -> Placement | None:
         return None  # Not written by Reserver.
 
 
-def with_placements(reservation: Reservation, said: ReservationStatus | None) -> Reservation:
+def with_placements(reservation: Reservation, status: ReservationStatus | None) -> Reservation:
     """Return a reservation with the placements of its status, if Reserver chooses its node."""
     if reservation.node:
         return reservation
     try:
-        parts = read_parts(said.placements) if said else ()
+        parts = read_parts(status.placements) if status else ()
     except InvalidInput:
         parts = ()  # Not written by Reserver.
     return replace(reservation, placed=clipped(parts, reservation.most_slots))
@@ -121,14 +121,14 @@ class KnownObject:
     """A Reservation, as last read.
 
     Attributes:
-        said: its status; None if absent, or not written by Reserver.
+        status: its status; None if absent, or not written by Reserver.
         is_read: False for an object beyond the bound of its namespace: its spec is not kept.
     """
 
     metadata: ObjectMetadata
     spec: bytes
     entries: Entries
-    said: ReservationStatus | None
+    status: ReservationStatus | None
     is_read: bool = True
 
     def is_of(self, item: ReservationObject) -> bool:
@@ -176,22 +176,22 @@ class ObjectReading:
         self._count(namespace, -known.is_read)
 
     def _read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
-        said, namespace = item.said(), item.metadata.namespace
+        status, namespace = item.stored_status(), item.metadata.namespace
         is_full = self._read_in.get(namespace, 0) >= MOST_OBJECTS and namespace != self._home
         was_read = (before is not None and before.is_read) or (
-            said is not None and said.phase != INVALID
+            status is not None and status.phase != INVALID
         )
         if is_full and not was_read:
             text = f"{MOST_OBJECTS} Reservations of this namespace are read, and this one is not"
             error = InvalidInput("", text, "delete some, and write it again")
             unread = Entries(problems=(EntryProblem(item.ref, error),))
-            return KnownObject(item.metadata, b"", unread, said, is_read=False)
+            return KnownObject(item.metadata, b"", unread, status, is_read=False)
         entries = before.entries if before else Entries()
         with quarantined("store", item.ref) as faults:  # The former entries stay if this raises.
             entries = self.entries(item)
         if faults:
             entries = replace(entries, problems=(EntryProblem(item.ref, faults[0]),))
-        return KnownObject(item.metadata, bytes(item.spec), entries, said)
+        return KnownObject(item.metadata, bytes(item.spec), entries, status)
 
     def _count(self, namespace: str, more: int) -> None:
         self._read_in[namespace] = self._read_in.get(namespace, 0) + more

@@ -114,11 +114,11 @@ class ObjectStatuses(Statuses[ObjectCache]):
                 continue
             with quarantined("status", ref, partial(self.cache.on_fault, ref)):
                 status = self._status(known, ref, state, short_nodes)
-                if status == known.said:
+                if status == known.status:
                     self.queue.discard(ref)
                 else:
                     version = known.metadata.resource_version
-                    writes.append(_Write(ref, known, version, known.said, status))
+                    writes.append(_Write(ref, known, version, known.status, status))
             if await pacer.give_way():
                 return writes
         return writes
@@ -129,16 +129,16 @@ class ObjectStatuses(Statuses[ObjectCache]):
         generation, now = known.metadata.generation, self.now
         reservation = known.reservation
         if reservation is None:
-            return invalid(known.entries.problems[0], known.said, generation, now)
+            return invalid(known.entries.problems[0], known.status, generation, now)
         if known.entries.problems:
-            return faulty(known.entries.problems[0], known.said, generation, now)
+            return faulty(known.entries.problems[0], known.status, generation, now)
         # This write includes the placements, so they need not be in the status before.
         reservation = state.ledger.held_as(reservation)
         status = short_nodes.status(reservation, state.ledger)
         claims = _claims(ref, state, show_moment(now))
         entries = known.entries
         status = status._replace(exceeds=status.exceeds or entries.beyond, ignored=entries.ignored)
-        return valid(reservation, status, claims, known.said, generation, now)
+        return valid(reservation, status, claims, known.status, generation, now)
 
     async def _try(self, write: _Write) -> None:
         with quarantined("status", write.ref, partial(self.cache.on_fault, write.ref)):

@@ -32,7 +32,7 @@ from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
 from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusClaim, Summary
-from reserver.stores.passed import LastSaid
+from reserver.stores.passed import LastStatus
 
 WITHIN_LIMITS = "WithinLimits"
 """The condition of a Reservation that holds although it exceeds a limit; absent on all others."""
@@ -133,7 +133,7 @@ def recorded(status: ReservationStatus) -> dict[str, str]:
     return {claim.uid: claim.node for claim in status.claims} | more
 
 
-def latest(status: ReservationStatus) -> LastSaid | None:
+def latest(status: ReservationStatus) -> LastStatus | None:
     """Return the last status of an occurrence; None without a schedule."""
     if not status.occurrences:
         return None
@@ -144,7 +144,7 @@ def latest(status: ReservationStatus) -> LastSaid | None:
         else EndedClaim(uid, node=node)
         for uid, node in recorded(status).items()
     )
-    return LastSaid(status.occurrences[0].moments, status.phase, tuple(claims))
+    return LastStatus(status.occurrences[0].moments, status.phase, tuple(claims))
 
 
 def _at(claim: StatusClaim) -> float:
@@ -153,11 +153,11 @@ def _at(claim: StatusClaim) -> float:
     return 0.0
 
 
-def digest(reservation: Reservation, said: ReservationStatus) -> str:
+def digest(reservation: Reservation, status: ReservationStatus) -> str:
     """Return the digest for a status: of the reservation, or of an occurrence if it recurs."""
-    if reservation.recurrence is None or not said.occurrences:
+    if reservation.recurrence is None or not status.occurrences:
         return reservation.digest
-    return occurrence_digest(reservation.digest, said.occurrences[0].start)
+    return occurrence_digest(reservation.digest, status.occurrences[0].start)
 
 
 def idle_since(status: ReservationStatus) -> float:
@@ -250,9 +250,9 @@ def _merged(claim: StatusClaim, before: StatusClaim | None) -> StatusClaim:
     return StatusClaim(claim.pod or before.pod, claim.uid, claim.node or before.node, before.at)
 
 
-def was_admitted(said: ReservationStatus) -> bool:
+def was_admitted(status: ReservationStatus) -> bool:
     """Return whether a status shows that the quotas of its namespace admitted a Reservation."""
-    return said.phase != INVALID and all(c.reason != QUOTA_EXCEEDED for c in said.conditions)
+    return status.phase != INVALID and all(c.reason != QUOTA_EXCEEDED for c in status.conditions)
 
 
 def is_newly_unbacked(before: ReservationStatus | None, after: ReservationStatus) -> bool:

@@ -75,7 +75,7 @@ def test_what_goes_makes_room_for_what_comes() -> None:
 def test_room_is_kept_count_of_as_it_is_taken_and_given_back() -> None:
     contents = Contents({"a": LONG})
     contents.apply({"b": LONG, "a": SHORT, "gone": None})
-    assert contents.said == {"a": SHORT, "b": LONG}
+    assert contents.texts == {"a": SHORT, "b": LONG}
     room = 2 + len(SHORT) + len(LONG)
     assert contents.changes({"b": None, "c": LONG}, room) == ({"b": None, "c": LONG}, set())
     assert contents.changes({"c": LONG}, room) == ({"b": SHORT}, {"c"})

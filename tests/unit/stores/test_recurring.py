@@ -11,7 +11,7 @@ from reserver.errors import InvalidInput
 from reserver.reservations.enums import Outcome, StoreKind
 from reserver.reservations.outcome import Ending
 from reserver.stores.codec import spec_codec
-from reserver.stores.passed import LastSaid, ending_of
+from reserver.stores.passed import LastStatus, ending_of
 from reserver.stores.stores import Store, Stores
 from tests.builders import NOW, pod, ref
 from tests.unit.stores import companions, test_object_status
@@ -158,7 +158,7 @@ def test_an_occurrence_that_did_not_hold_is_not(phase: str) -> None:
         ref("r"),
         NOW,
     ).at(BEGIN + DAY)
-    said = LastSaid(Occurrence(BEGIN, END), "Active", ())
+    said = LastStatus(Occurrence(BEGIN, END), "Active", ())
     assert ending_of(reservation, said, BEGIN + DAY) is not None
     assert ending_of(reservation, replace(said, phase=phase), BEGIN + DAY) is None
     clock_set_back = reservation.at(BEGIN)
