@@ -21,7 +21,7 @@ from reserver.cli import failure, interrupt, output, table
 from reserver.cli.connection import calling, connected
 from reserver.cli.failure import ExitStatus
 from reserver.cli.output import Report, ReportOption
-from reserver.cli.table import Cell
+from reserver.cli.table import Cell, counted
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.errors import ApiError, ConfigurationError, ReserverError
@@ -189,7 +189,9 @@ def of_dump(
         said = f"not ready: {'; '.join(map(str, obstacles))}"
         yield Finding("ready", False, said, "look at the log of its pod")
     else:
-        counts = ", ".join(f"{dump[each]} {each}" for each in ("nodes", "pods", "reservations"))
+        counts = ", ".join(
+            counted(dump[f"{each}s"], each) for each in ("node", "pod", "reservation")
+        )
         yield Finding("ready", True, f"it sees {counts}")
     apart_s = (now - datetime.fromisoformat(dump["writtenAt"])).total_seconds()
     if -_MOST_DRIFT_S <= apart_s <= _MOST_DRIFT_S + took_s:

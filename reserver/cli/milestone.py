@@ -12,6 +12,7 @@ from reserver.cli.failure import ExitStatus, Failed, Failures, Refused
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, Outcome, Phase, ReservationInfo
 
+_QUOTA_EXCEEDED = "QuotaExceeded"
 _NOT_THERE = "NO_SUCH_RESERVATION"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 
@@ -71,7 +72,12 @@ async def in_force(
     after: list[ReservationInfo] = []
     for each in made:
         then = None
-        if limit_s is not None and not starts_later(each, datetime.now(UTC)):
+        is_later = starts_later(each, datetime.now(UTC))
+        if limit_s is not None and is_later and each.reason == _QUOTA_EXCEEDED:
+            with failures.noted():
+                problem = "holds nothing at its start, either, unless the quota admits it by then"
+                raise Failed(ExitStatus.WAITING, f"{each.name}: {problem}")
+        if limit_s is not None and not is_later:
             with failures.noted():
                 async with progress(f"Waiting until {each.name} is in force"):
                     then = await reach(client, each, Milestone.IN_FORCE, limit_s, each.message)
@@ -104,13 +110,13 @@ async def reach(
             while not (reached := is_reached(seen, milestone)):
                 if reached is None:
                     problem = f"{called.name}: is {seen.phase}, and will never be {milestone.words}"
-                    remedy = seen.message or "create another one"
+                    remedy = seen.message.rstrip(".") or "create another one"
                     raise Refused(f"{problem}: {remedy}")
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 seen = await client.get(called.id)
     except TimeoutError as exc:
-        cause = "" if seen.message in {"", reported} else f": {seen.message}"
+        cause = "" if seen.message in {"", reported} else f": {seen.message.rstrip('.')}"
         problem = f"is not {milestone.words} yet{cause}; wait on with `reserver wait {seen.name}`"
         raise Failed(ExitStatus.WAITING, f"{called.name}: {problem}") from exc
     except CallFailed as exc:

@@ -73,6 +73,9 @@ async def test_a_quota_counts_what_the_command_line_holds(run: Run, world: World
     over = await run(*more)
     assert over.exit_code == 5
     assert "b created: Pending, over quota" in over.stdout
+    later = await run("create", "f", *more[2:], "--starts-at", "2040-01-01T00:00:00Z")
+    assert later.exit_code == 5
+    assert "f: holds nothing at its start, either, unless the quota admits it" in later.stderr
     refused = await run(*(more[0], "c", *more[2:]), "--no-wait")
     assert refused.exit_code == 4
     asked = await run(*(more[0], "d", *more[2:]), "--dry-run=server")

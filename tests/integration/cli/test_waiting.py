@@ -25,6 +25,13 @@ async def test_the_status_says_that_nothing_is_held_yet(run: Run) -> None:
     assert "c: is second in line for worker-1, after b" in shown.stderr
     assert "is second in line for worker-1, after b" in (await run("describe", "c")).stdout
     assert (shown.exit_code, json.loads(shown.stdout)["status"]["backed"]) == (5, False)
+    big = ("big", "--owner", "pod/web-0", "-n", "shop", "--cpu", "3", "--slots", "2")
+    placeless = await run("create", *big)
+    waited = await run("wait", "big", "--timeout", "1s")
+    assert (placeless.exit_code, waited.exit_code) == (5, 5)
+    assert "nodes are available" in waited.stderr
+    assert ".;" not in placeless.stderr + waited.stderr
+    await run("release", "big")
     later = ("--starts-at", "2040-01-01T00:00:00Z", "--ttl", "0")
     assert (await run("create", "d", "--cpu", "3", *FLAGS, *later)).exit_code == 0
     assert (await run("create", "e", "--cpu", "9", *FLAGS, "--force")).exit_code == 0

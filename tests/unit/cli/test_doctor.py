@@ -30,6 +30,7 @@ def test_where_all_is_well_nothing_is_to_be_done() -> None:
     assert list(findings) == ["version", "ready", "clock"]
     assert all(each.is_ok and not each.remedy for each in findings.values())
     assert findings["ready"].said == "it sees 3 nodes, 7 pods, 2 reservations"
+    assert found(nodes=1, reservations=1)["ready"].said == "it sees 1 node, 7 pods, 1 reservation"
 
 
 def test_another_version_and_what_keeps_it_from_being_ready_are_named() -> None:
