@@ -45,6 +45,12 @@ _CONSUMING = tuple(
 """On a pod: its ProvisioningRequest and the request's class; the deprecated pair is last
 (ProvisioningRequestPodAnnotationKey in k8s.io/autoscaler/cluster-autoscaler/apis)."""
 
+DECISIVE = frozenset(
+    {CLAIMS_ANNOTATION, MIRROR_ANNOTATION, MOVE_WINDOW_ANNOTATION, SURGE_ANNOTATION}
+    | {consuming for consuming, _ in _CONSUMING}
+)
+"""Without these, no annotation of a pod decides anything: most pods have none of them."""
+
 RETRY_ANNOTATION = "reserver.io/retry"
 """On a pending pod: any change makes kube-scheduler retry the pod."""
 

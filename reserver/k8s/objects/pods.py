@@ -19,6 +19,7 @@ from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, po
 from reserver.k8s.objects.limits import POD, Int32
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode_part
 from reserver.k8s.objects.pod_annotations import (
+    DECISIVE,
     MIRROR_ANNOTATION,
     claimed_by,
     move_window,
@@ -172,6 +173,8 @@ class PodObject(WireStruct, frozen=True):
         if len(claims) > POD.things:
             demanded, claims = BEYOND, ()
         annotations = metadata.annotations or {}
+        if DECISIVE.isdisjoint(annotations):
+            annotations = {}
         scheduled = _NO_CONDITION if spec.node_name else _refusal(status.conditions or ())
         return Pod(
             name=PodName(one(metadata.namespace), metadata.name),
