@@ -47,8 +47,8 @@ def unwritten(recorder: Recorder, stores: Stores, ref: Ref, why: str) -> None:
 def assumed(recorder: Recorder, home: str, metadata: Metadata, ref: Ref) -> None:
     """Warn of owners without a namespace, which default to pods of Reserver's own namespace."""
     if ref.namespace == home:
-        whose = f"an owner names no namespace, so only pods of {home} may claim it"
-        message = f"{ref.key}: {whose}; write the namespace of its pods"
+        reason = f"an owner names no namespace, so only pods of {home} may claim it"
+        message = f"{ref.key}: {reason}; write the namespace of its pods"
         recorder.warn_once_ever(f"{ref}#{metadata.uid}", metadata, "NoNamespace", message)
 
 

@@ -49,12 +49,12 @@ class Surges:
         """
         is_its_turn = move.status.phase is MovePhase.PENDING and self.may_begin(move)
         matters = is_its_turn or move.status.phase in SURGE_PHASES
-        made_by = self.workload(move) if move.is_surging and matters else None
-        if made_by is None or move.is_entering:
+        owner = self.workload(move) if move.is_surging and matters else None
+        if owner is None or move.is_entering:
             return None
         if not self.is_on and not move.may_have_copy:
             return ObservedSurge(unfit="Reserver runs without featureGates.SurgeMoves")
-        return await self._of(move, made_by.controller)
+        return await self._of(move, owner.controller)
 
     async def _of(self, move: Move, controller: Controller) -> ObservedSurge:
         if controller.kind != "ReplicaSet":
@@ -76,11 +76,11 @@ class Surges:
         if found is None:
             said = f"there is no ReplicaSet {controller.name}"
             return ObservedSurge(unfit=said, is_wanted=False)
-        made_by = found.metadata.controller
+        owner = found.metadata.controller
         unfit = unfit_set(found)
-        if made_by is not None and not unfit:
-            deployment = await self._get(f"{sets}/deployments/{made_by.name}", DeploymentObject)
-            gone = f"there is no Deployment {made_by.name}"
+        if owner is not None and not unfit:
+            deployment = await self._get(f"{sets}/deployments/{owner.name}", DeploymentObject)
+            gone = f"there is no Deployment {owner.name}"
             unfit = gone if deployment is None else deployment.unfit()
         seen = ObservedSurge(
             unfit=unfit,

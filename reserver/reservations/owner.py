@@ -121,15 +121,15 @@ def makers(pod: Pod) -> Iterator[Controller]:
         yield Controller(_GROUP, pod.group)
     if pod.request:
         yield Controller(REQUEST, pod.request)
-    made_by = pod.controller
-    if made_by == NO_CONTROLLER:
+    controller = pod.controller
+    if controller == NO_CONTROLLER:
         return
-    yield made_by
-    if made_by.kind == "ReplicaSet":
+    yield controller
+    if controller.kind == "ReplicaSet":
         ending = f"-{pod.labels.get(_HASH)}"
-        if len(made_by.name) > len(ending) and made_by.name.endswith(ending):
-            yield Controller("Deployment", made_by.name.removesuffix(ending))
-    elif made_by.kind == "Job" and (match := _OF_CRON_JOB.fullmatch(made_by.name)):
+        if len(controller.name) > len(ending) and controller.name.endswith(ending):
+            yield Controller("Deployment", controller.name.removesuffix(ending))
+    elif controller.kind == "Job" and (match := _OF_CRON_JOB.fullmatch(controller.name)):
         yield Controller("CronJob", match[1])
 
 

@@ -236,7 +236,7 @@ class AdmissionState(Enum):
     WAITING = auto()
     ADMITTED = auto()
     BLOCKED = auto()
-    """It could not be admitted even alone."""
+    """The reservation could not be admitted even alone."""
 
 
 @dataclass(slots=True, eq=False)

@@ -168,10 +168,10 @@ def reasons_against(pod: Pod, state: State, seats: Sequence[Reservation]) -> dic
         found[reason.message] = found.get(reason.message, np.False_) | rows
     promised = state.nominations.promised(pod, names, own, state.ledger)
     if promised:
-        beside = fits_beside_holds(pod, snapshot, shares)
-        beside = beside & ~fits_beside_holds(pod, snapshot, shares, promised)
+        unheld = fits_beside_holds(pod, snapshot, shares)
+        blocked = unheld & ~fits_beside_holds(pod, snapshot, shares, promised)
         room = has_room(pod, snapshot, held)
-        found[PROMISED] = snapshot.marked(held[room & beside[held]])
+        found[PROMISED] = snapshot.marked(held[room & blocked[held]])
     if seats and state.ledger.required(pod) is not None:
         nodes = [seat.node for seat in seats]
         found[NOT_ITS_SEAT] = ~snapshot.marked(snapshot.rows(nodes))

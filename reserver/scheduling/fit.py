@@ -89,9 +89,9 @@ def fits(pod: Pod, snapshot: Snapshot, own: Seats = NO_SEATS) -> Bools:
     return fits_where(pod, snapshot, fits_beside_holds(pod, snapshot, own))
 
 
-def fits_where(pod: Pod, snapshot: Snapshot, beside: Bools) -> Bools:
+def fits_where(pod: Pod, snapshot: Snapshot, unheld: Bools) -> Bools:
     """Return the result of `fits`, given the result of `fits_beside_holds`."""
-    free: Bools = snapshot.exists & beside
+    free: Bools = snapshot.exists & unheld
     judges = (node_refusals, _lacks, _neighbour_refusals)  # The last takes longest.
     refuse(free, chain.from_iterable(judge(pod, snapshot) for judge in judges))
     return free

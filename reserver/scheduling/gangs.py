@@ -33,7 +33,7 @@ class _Place(NamedTuple):
 
     node: str
     slots: tuple[Slot, ...]
-    beside: Mapping[str, int]
+    extra: Mapping[str, int]
 
 
 class Attempt:
@@ -66,8 +66,8 @@ class Attempt:
         if node:
             seats = tuple(seats)
             slot = total(seat.resources for seat in seats)
-            beside = {name: n - slot.get(name, 0) for name, n in pod.requests.items()}
-            more = {name: n for name, n in beside.items() if n > 0}
+            extra = {name: n - slot.get(name, 0) for name, n in pod.requests.items()}
+            more = {name: n for name, n in extra.items() if n > 0}
             place = _Place(node, tuple((seat.identity, node) for seat in seats), more)
         self._put(pod.uid, place, now)
 
@@ -76,7 +76,7 @@ class Attempt:
         self._places[pod_uid] = place
         if place is not None:
             self.spent.update(place.slots)
-            self.taken.setdefault(place.node, Counter()).update(place.beside)
+            self.taken.setdefault(place.node, Counter()).update(place.extra)
 
     def next(self, pod_uid: str, now: float) -> Attempt:
         """Return the attempt of a repeated call for a pod at `now` (unix seconds).
@@ -106,7 +106,7 @@ class Attempt:
         self._answered_at.pop(pod_uid, None)
         if place is not None:
             self.spent.subtract(place.slots)
-            self.taken[place.node].subtract(place.beside)
+            self.taken[place.node].subtract(place.extra)
 
 
 NOBODY = Attempt()

@@ -125,7 +125,7 @@ def once_read(pod: Pod, names: Sequence[str], snapshot: Snapshot) -> tuple[Effec
 
 
 def elsewhere(
-    pod: Pod, names: Sequence[str], state: State, beside: Bools, gang: Attempt
+    pod: Pod, names: Sequence[str], state: State, unheld: Bools, gang: Attempt
 ) -> tuple[Effect, ...]:
     """Return the effect that sends a pod to a fitting node outside kube-scheduler's sample.
 
@@ -136,13 +136,13 @@ def elsewhere(
         pod: the pod, refused on all names.
         names: the names of the call.
         state: capacity and nominations.
-        beside: for each row, whether the pod fits next to the holds.
+        unheld: for each row, whether the pod fits next to the holds.
         gang: the pods of its group that were answered before it.
     """
     if len(names) < LEAST_SAMPLE:
         return ()
     snapshot = state.snapshot
-    fitting = fits_where(pod, snapshot, beside)
+    fitting = fits_where(pod, snapshot, unheld)
     if not fitting.any():
         return ()
     offered = snapshot.rows([*names, *gang.taken])
@@ -171,8 +171,8 @@ def _leave_promised(fitting: Bools, pod: Pod, state: State, gang: Attempt) -> No
     if not promised:
         return
     yields = with_yields({}, pod, promised, state.ledger)
-    beside = fits_beside_holds(pod, snapshot, yields, promised)
+    unheld = fits_beside_holds(pod, snapshot, yields, promised)
     asked = {name: amount for name, amount in pod.requests.items() if amount}
     for node, taken in promised.items():
         at = snapshot.rows([node])
-        fitting[at] = beside[at] & snapshot.leaves(node, asked, taken)
+        fitting[at] = unheld[at] & snapshot.leaves(node, asked, taken)
