@@ -1,7 +1,8 @@
 """The room that holds lend on each node while their owners are away, and its borrowers.
 
 A borrower counts against lent room first, even where it would fit next to the holds: so its request
-leaves free room to other pods, and the amount to return to an owner is the same in any order.
+leaves free room to other pods, and the amount to return to an owner is the same in any order. What
+it has in a slot of its own that comes back is not borrowed: an owner would gain nothing by it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ the clock was set back."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
+_NO_SLOTS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
 
 class Loan(NamedTuple):
     """The room that one hold lends on a node.
@@ -35,6 +38,13 @@ class Loan(NamedTuple):
     """
 
     below: int
+    amounts: Mapping[str, int]
+
+
+class _Asking(NamedTuple):
+    """A borrower, and the amounts that it requests beyond its own slots."""
+
+    pod: Pod
     amounts: Mapping[str, int]
 
 
@@ -53,6 +63,8 @@ class Lending:
         is_on: whether holds lend at all, which needs a recaller that may delete borrowers.
         on_change: called with a node whose remaining lent room has changed.
         on_reopened: called with a node that lends again after a recall.
+        own_slots: called with a node and the UIDs of borrowers there; returns by UID the amounts of
+            their own slots that are held again once they are gone.
     """
 
     def __init__(self) -> None:
@@ -60,17 +72,21 @@ class Lending:
         self.is_on = False
         self.on_change: Callable[[str], None] = lambda _: None
         self.on_reopened: Callable[[str], None] = lambda _: None
+        self.own_slots: Callable[[str, Iterable[str]], Mapping[str, Mapping[str, int]]] = (
+            lambda _, __: _NO_SLOTS
+        )
         self._held: dict[str, Mapping[str, int]] = {}
         self._loans: dict[str, tuple[Loan, ...]] = {}
         self._borrowers: dict[str, dict[str, Pod]] = {}
         self._recalled: dict[str, float] = {}
         self._reopens_at = inf
         self._lent: dict[str, _Lent] = {}
+        self._asking: dict[str, Sequence[_Asking]] = {}
 
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
         """Set the held amounts of a node, and the loans of its holds."""
         if node in self._loans:
-            self._changed(node)
+            self.changed(node)
         if loans and self.is_on:
             self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
             self._held[node] = held
@@ -89,7 +105,7 @@ class Lending:
         pods = self._borrowers.setdefault(node, {})
         if pod.uid in pods or len(pods) < MOST_BORROWERS:
             pods[pod.uid] = pod
-        self._changed(node)
+        self.changed(node)
 
     def remove(self, node: str, pod_uid: str) -> None:
         """Remove a borrower from a node."""
@@ -97,7 +113,7 @@ class Lending:
         pods.pop(pod_uid, None)
         if not pods:
             self._borrowers.pop(node, None)
-        self._changed(node)
+        self.changed(node)
 
     def lends(self, node: str) -> bool:
         """Return whether holds of a node lend room."""
@@ -107,9 +123,9 @@ class Lending:
         """Return whether a node has pods that may be borrowers."""
         return node in self._borrowers
 
-    def borrowers(self, node: str) -> Iterable[Pod]:
-        """Return the pods on a node that may be borrowers."""
-        return self._borrowers.get(node, {}).values()
+    def borrowers(self, node: str) -> Sequence[Pod]:
+        """Return the pods on a node that may be borrowers, but for those in slots of their own."""
+        return [each.pod for each in self._asking_on(node)]
 
     def lenders(self) -> Collection[str]:
         """Return the nodes whose holds lend room."""
@@ -161,8 +177,8 @@ class Lending:
             return self._lent_on(node).borrowed
         loans = _less(self._loans[node], repaid)
         leaving = frozenset(gone)
-        pods = [pod for pod in self.borrowers(node) if pod.uid not in leaving]
-        return total(taken for _, taken in _matched(loans, pods))
+        asking = [each for each in self._asking_on(node) if each.pod.uid not in leaving]
+        return total(taken for _, taken in _matched(loans, asking))
 
     def left(self, priority: int, nodes: Iterable[str], now: float) -> dict[str, Mapping[str, int]]:
         """Return the amounts that a pod of a priority may still borrow at `now` (unix seconds).
@@ -182,16 +198,28 @@ class Lending:
 
     def left_beside(self, priority: int, node: str, repaid: Sequence[Loan]) -> Mapping[str, int]:
         """Return the amounts that a pod may borrow on a node after it has repaid some loans."""
-        matched = _matched(_less(self._loans[node], repaid), list(self.borrowers(node)))
+        matched = _matched(_less(self._loans[node], repaid), self._asking_on(node))
         return total(
             {name: amount - taken.get(name, 0) for name, amount in loan.amounts.items()}
             for loan, taken in matched
             if priority < loan.below
         )
 
-    def _changed(self, node: str) -> None:
+    def changed(self, node: str) -> None:
+        """Note that loans, borrowers or their own slots on a node have changed."""
         self._lent.pop(node, None)
+        self._asking.pop(node, None)
         self.on_change(node)
+
+    def _asking_on(self, node: str) -> Sequence[_Asking]:
+        """Return what the borrowers of a node may have borrowed, cached until it changes."""
+        asking = self._asking.get(node)
+        if asking is None:
+            pods = self._borrowers.get(node, {})
+            own = self.own_slots(node, pods) if pods else _NO_SLOTS
+            found = (_Asking(pod, _beyond(pod, own.get(uid))) for uid, pod in pods.items())
+            asking = self._asking[node] = [each for each in found if each.amounts]
+        return asking
 
     def _lent_on(self, node: str) -> _Lent:
         """Return the borrowed and the remaining lent room of a node, cached until it changes.
@@ -200,12 +228,12 @@ class Lending:
         """
         lent = self._lent.get(node)
         if lent is None:
-            pods = list(self.borrowers(node))
-            is_leaving = any(pod.terminating and not pod.lingers for pod in pods)
-            is_closed = is_leaving or len(pods) >= MOST_BORROWERS
+            asking = self._asking_on(node)
+            is_leaving = any(pod.terminating and not pod.lingers for pod, _ in asking)
+            is_closed = is_leaving or len(self._borrowers.get(node, ())) >= MOST_BORROWERS
             borrowed: dict[str, int] = {}
             left: dict[int, dict[str, int]] = {}
-            for loan, taken in _matched(self._loans[node], pods):
+            for loan, taken in _matched(self._loans[node], asking):
                 for name, amount in taken.items():
                     borrowed[name] = borrowed.get(name, 0) + amount
                 rest = left.setdefault(loan.below, {})
@@ -233,8 +261,16 @@ def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:
     return left
 
 
+def _beyond(pod: Pod, own: Mapping[str, int] | None) -> Mapping[str, int]:
+    """Return what a pod requests beyond slots of its own."""
+    if own is None:
+        return pod.requests
+    beyond = ((name, amount - own.get(name, 0)) for name, amount in pod.requests.items())
+    return {name: amount for name, amount in beyond if amount > 0}
+
+
 def _matched(
-    loans: Sequence[Loan], pods: Sequence[Pod]
+    loans: Sequence[Loan], asking: Sequence[_Asking]
 ) -> Iterator[tuple[Loan, Mapping[str, int]]]:
     """Yield each loan with the amounts borrowed from it, as large as possible.
 
@@ -243,15 +279,15 @@ def _matched(
 
     Args:
         loans: in ascending order of priority.
-        pods: the borrowers.
+        asking: the borrowers.
     """
-    waiting = sorted(pods, key=lambda pod: pod.priority, reverse=True)
+    waiting = sorted(asking, key=lambda each: each.pod.priority, reverse=True)
     # A borrower chooses the number of its other resources.
     lent = frozenset(chain.from_iterable(loan.amounts for loan in loans))
     asked: dict[str, int] = {}
     for loan in loans:
-        while waiting and waiting[-1].priority < loan.below:
-            requests = waiting.pop().requests
+        while waiting and waiting[-1].pod.priority < loan.below:
+            requests = waiting.pop().amounts
             for name in lent & requests.keys():
                 asked[name] = asked.get(name, 0) + requests[name]
         taken = {

@@ -203,6 +203,13 @@ class Snapshot(WholeNodes):
             row = self._ensure_row(node)  # May replace the arrays.
             self._guard(node, row, is_guarded=bool(totals) or bool(self.has_holds[row]))
             self._set(RETURNING, node, totals)
+        self.recount_borrowed(node)
+
+    def recount_borrowed(self, node: str) -> None:
+        """Count anew what borrowers take on a node: other slots there are their own."""
+        if self.lending.has_borrowers(node):
+            self.lending.changed(node)
+            self._recount_held(node)
 
     def _guard(self, node: str, row: int, *, is_guarded: bool) -> None:
         self.guarded[row] = is_guarded

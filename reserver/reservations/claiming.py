@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable
+from itertools import chain, islice
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import total
+from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN, Peak, ended_claim
 from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.listener import Listener
 from reserver.reservations.placement import claimed_slots
+from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import ANY_TIME, Ref
 from reserver.reservations.reservation_view import OVER
 
@@ -19,6 +23,17 @@ _MOST_KEPT = 10
 
 class Claiming(Lifecycle):
     """A ledger in which pods claim the slots of reservations."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        listener: Listener,
+        quotas: Quotas | None,
+        failed: Callable[[Ref, Exception], None],
+    ) -> None:
+        """Begin without claims; for the arguments see `ledger.Ledger`."""
+        super().__init__(snapshot, listener, quotas, failed)
+        snapshot.lending.own_slots = self._own_slots
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod claimed a slot, even of a reservation that is not in the ledger yet.
@@ -34,6 +49,8 @@ class Claiming(Lifecycle):
         if self._claims.takes_slot(pod, account):
             if account.take(pod, pod.revision if written else UNSEEN, written=written):
                 self._settle_claim(account, pod.node)
+                if pod.constraints.tolerates_recall:
+                    self._snapshot.recount_borrowed(pod.node)
         elif account.reservation.reusable and self._give_back(account, pod.uid):
             self._settle(account)
 
@@ -73,8 +90,11 @@ class Claiming(Lifecycle):
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims after its binding failed."""
         for account in self._accounts(self._claims.forget(pod_uid)):
+            claim = account.claimants.get(pod_uid)
             account.release(pod_uid)
             self._settle(account)
+            if claim is not None:  # Its slot may be that of a borrower by now.
+                self._snapshot.recount_borrowed(claim.node)
 
     def pod_over(self, pod: Pod) -> None:
         """Take back the reusable slots of a pod that has finished or is gone.
@@ -90,6 +110,8 @@ class Claiming(Lifecycle):
             comes_back = account.reservation.reusable and self._give_back(account, pod.uid)
             if comes_back or account.reservation.release_if_idle:
                 self._settle(account)
+            if comes_back:
+                self._snapshot.recount_borrowed(pod.node)
 
     def _give_back(self, account: Account, pod_uid: str) -> bool:
         """Take a slot back from a pod, recording the peak; return whether the pod had one."""
@@ -117,6 +139,22 @@ class Claiming(Lifecycle):
             return 0
         by_edition = self._claims.by_edition(account)
         return len(by_edition) if account.reservation.lasting else self.claimed(ref)
+
+    def _own_slots(self, node: str, pod_uids: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Return by UID what pods on a node have in slots that are held again once they are gone.
+
+        Of pods that say they claimed more slots than there are the first ones have them.
+        """
+        found: dict[str, dict[str, int]] = {}
+        claimed = (self._accounts(self._claims.by(uid)) for uid in pod_uids)
+        for account in dict.fromkeys(chain.from_iterable(claimed)):
+            hold = account.hold_on(node)
+            if hold is None or not self._comes_back(account):
+                continue
+            there = (uid for uid, claim in account.claimants.items() if claim.node == node)
+            for uid in islice(there, hold.reservation.slots):
+                found[uid] = total((found.get(uid, {}), hold.reservation.resources))
+        return found
 
     def _accounts(self, identities: Iterable[str]) -> list[Account]:
         return list(filter(None, map(self._register.of, identities)))

@@ -210,7 +210,7 @@ class LedgerView(ReservationView):
             pod: the pod that comes there; its own reservations, and holds that it may take or
                 borrow, are left out.
         """
-        found = {node: self._coming_back(node, uids) for node, uids in gone.items()}
+        found = {node: self.coming_back(node, uids) for node, uids in gone.items()}
         own = self.owned_by(pod) if any(found.values()) else frozenset[Ref]()
         return {
             node: total(
@@ -222,7 +222,7 @@ class LedgerView(ReservationView):
             if regained
         }
 
-    def _coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
+    def coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
         """Return the reservations that regain slots on a node once pods are gone, and how many."""
         claimed = (self._register.of(each) for uid in gone for each in self._claims.by(uid))
         accounts = dict.fromkeys(filter(None, claimed))

@@ -236,7 +236,9 @@ def _by_node(seats: Iterable[Reservation]) -> Mapping[str, Sequence[Reservation]
 
 def _is_enough(node: str, wanted: Mapping[str, int], gone: Sequence[Pod], *, state: State) -> bool:
     """Return whether a node has room for its holds and `wanted` once some borrowers are gone."""
-    again = state.ledger.returned(node, gone={each.uid for each in gone})
+    uids = {each.uid for each in gone}
+    slots = (times(each.resources, n) for each, n in state.ledger.coming_back(node, uids))
+    again = total((state.ledger.returned(node, gone=uids), *slots))
     for name, amount in wanted.items():
         offered, requested, held, _ = state.snapshot.amounts(node, name)
         freed = sum(each.requests.get(name, 0) for each in gone)
@@ -284,8 +286,12 @@ def _fits(pod: Pod, seats: Sequence[Reservation], gone: Sequence[Pod], state: St
             return False
     own = with_yields(seats_by_node(pod, seats, state.ledger), pod, (node,), state.ledger)
     seat = own[node]
-    returned = state.ledger.returned(node, seats, {each.uid for each in gone})
-    own[node] = seat._replace(returned=returned)
+    uids = {each.uid for each in gone}
+    lent, regained = (
+        state.ledger.returned(node, seats, uids),
+        state.ledger.regained({node: uids}, pod),
+    )
+    own[node] = seat._replace(returned=total((lent, regained.get(node, {}))))
     taken = {node: {name: -amount for name, amount in freed.items()}}
     row = snapshot.row(node)
     return row is not None and bool(fits_beside_holds(pod, snapshot, own, taken)[row])

@@ -136,10 +136,8 @@ def _bound(draw: st.DrawFn, space: str, name: str, holds: Iterable[Reservation])
     here = [each for each in mine if any(part.node == made.node for part in each.parts)]
     claims = draw(st.lists(st.sampled_from(here), max_size=1)) if here else []
     claimed = frozenset(each.identity for each in claims)
-    if claims or any(made.name in each.owners for each in holds):  # It has its own room.
-        return replace(made, claims=claimed, constraints=STAYS)
     leaves = made.constraints.tolerates_recall and draw(st.integers(0, 3)) == 3
-    return replace(made, terminating=leaves)
+    return replace(made, claims=claimed, terminating=leaves)
 
 
 @st.composite

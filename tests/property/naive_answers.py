@@ -172,7 +172,16 @@ class Naive:
         return self.drawn.nodes[node].get(name, 0) - taken
 
     def borrowers(self, node: str, gone: Uids = ()) -> list[Pod]:
-        return [p for p in self._there(node, gone) if p.constraints.tolerates_recall]
+        there = [p for p in self._there(node, gone) if p.constraints.tolerates_recall]
+        return [pod for pod in there if any(self._borrowed(pod, name) for name in pod.requests)]
+
+    def _borrowed(self, pod: Pod, name: str) -> int:
+        """Return what a borrower requests beyond its own slots that are held again once it goes."""
+        own = 0
+        for seat in self.on(pod.node) if pod.constraints.tolerates_recall else ():
+            there = [p for p in self._claims[seat.of.identity] if p.node == pod.node]
+            own += seat.slot(name) * self._comes_back(seat.of) * (pod in there[: seat.slots])
+        return max(0, pod.requests.get(name, 0) - own)
 
     def has_room(self, pod: Pod, node: str, more: Amounts = _NOTHING, gone: Uids = ()) -> bool:
         """Return whether what a pod requests is unused, holds aside."""
@@ -234,7 +243,7 @@ class Naive:
             lent = [each for each in self.on(node) if each.of.lends_below == below]
             amount = sum(s.left * s.slot(name) for s in lent) - sum(s.slot(name) for s in mine)
             pods = [pod for pod in self.borrowers(node, gone) if pod.priority < below]
-            asked = sum(pod.requests.get(name, 0) for pod in pods)
+            asked = sum(self._borrowed(pod, name) for pod in pods)
             asked -= sum(taken for _, _, taken in found)
             found.append((int(max(below, -99)), amount, min(amount, asked)))
         return found

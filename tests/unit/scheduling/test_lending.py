@@ -35,7 +35,18 @@ from reserver.scheduling.recall import (
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Nominate, Recall, WaitsFor
 from reserver.scheduling.what_if import without
-from tests.builders import BORROWER, NOW, node, parts, pod, ref, reservation, rule, state_of
+from tests.builders import (
+    BORROWER,
+    NAMESPACE,
+    NOW,
+    node,
+    parts,
+    pod,
+    ref,
+    reservation,
+    rule,
+    state_of,
+)
 from tests.cpu import MOST_S, least_cpu_s, longest_step_s
 
 W1, W2 = node("worker-1", cpu="8"), node("worker-2", cpu="8")
@@ -673,6 +684,72 @@ def test_an_owner_borrows_nothing_that_its_borrower_takes_instead(cpu: str, *, m
     owner = pod("owner", priority=10, constraints=BORROWER, cpu=cpu)
     state = lending(W1, mine, others, guest)
     assert bool(filter_nodes(owner, ["worker-1"], state, NOW).nodes) is may
+
+
+MINE = reservation("mine", owners=("a",), reusable=True, cpu="4", expires=NOW + 60)
+
+
+def in_own_slot(cpu: str) -> State:
+    """Return a node with a borrower in a slot of its own, and room that is lent beside it."""
+    guest = replace(borrower("a", cpu, on="worker-1"), claims=frozenset({MINE.identity}))
+    state = lending(node("worker-1", cpu="12"), MINE, LENT, guest)
+    assert state.ledger.claimed(MINE.ref) == 1
+    return state
+
+
+@pytest.mark.parametrize(("cpu", "borrowed"), [("4", 0), ("5", 1000), ("9", 4000)])
+def test_what_a_borrower_has_in_a_slot_of_its_own_is_not_borrowed(cpu: str, borrowed: int) -> None:
+    state = in_own_slot(cpu)
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == borrowed
+    state.ledger.advance(NOW + 60)  # The slot does not come back any more.
+    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+
+
+def test_who_leaves_a_slot_of_its_own_stops_no_lending() -> None:
+    state = in_own_slot("4")
+    leaving = state.pods[PodName(NAMESPACE, "a")]
+    state.pod_seen(replace(leaving, revision=leaving.revision + 1, terminating=True))
+    assert state.snapshot.lending.left(0, ["worker-1"], NOW)
+
+
+def test_nobody_is_recalled_from_a_slot_of_its_own() -> None:
+    state = in_own_slot("4")
+    assert not passes(pod("stranger", cpu="5"), state)
+    state.pod_seen(pod("other", node="worker-1", cpu="6"))  # Another scheduler bound it.
+    assert not owner_asks(state).effects
+    state.ledger.advance(NOW + 60)
+    assert recalled_by(owner_asks(state)) == {"a"}
+
+
+def test_a_borrower_that_leaves_its_own_slot_frees_what_it_had_beyond() -> None:
+    state = in_own_slot("6")
+    state.pod_seen(pod("other", node="worker-1", cpu="4"))
+    assert recalled_by(owner_asks(state)) == {"a"}
+    state.pod_seen(pod("another", node="worker-1", cpu="1"))
+    assert not owner_asks(state).effects
+
+
+def test_nobody_leaves_its_own_slot_for_a_hold_that_would_not_gain_by_it() -> None:
+    state = in_own_slot("6")
+    state.ledger.put(reservation("later", owners=("b",), cpu="2"))
+    state.pod_seen(pod("other", node="worker-1", cpu="4"))
+    assert short(state) == {}
+
+
+def test_only_so_many_borrowers_have_a_slot_of_their_own_as_there_are() -> None:
+    shared = reservation("mine", rules=[rule(app="x")], reusable=True, cpu="4")
+    guests = [
+        replace(
+            borrower(name, "4", on="worker-1"),
+            labels={"app": "x"},
+            claims=frozenset({shared.identity}),
+        )
+        for name in "ab"
+    ]
+    state = lending(node("worker-1", cpu="12"), shared, LENT, *guests)
+    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+    state.pod_gone(guests[0].name)
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
 
 
 def test_to_look_for_owners_holds_nobody_up() -> None:
