@@ -1,5 +1,7 @@
 """Reservations that yield to pods of higher priority."""
 
+from dataclasses import replace
+
 import pytest
 
 from reserver.cluster.pod import Pod
@@ -10,7 +12,7 @@ from reserver.scheduling.explain import explain
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
-from tests.builders import NOW, node, pod, reservation, state_of
+from tests.builders import NOW, node, pod, reservation, rule, state_of
 
 W1 = node("worker-1", cpu="4")
 
@@ -94,3 +96,19 @@ def test_a_hold_that_is_dropped_yields_nothing_more() -> None:
     state.ledger.drop(soft.ref)
     assert passes(pod("a", priority=1000, cpu="2"), state)
     assert not passes(pod("a", priority=1000, cpu="3"), state)
+
+
+@pytest.mark.parametrize(("app", "may"), [("web", False), ("", True)])
+def test_a_hold_yields_to_no_pod_that_could_claim_it_but_has_another_seat(
+    app: str, *, may: bool
+) -> None:
+    state = state_of()
+    for name in ("worker-1", "worker-2"):
+        state.node_seen(node(name, cpu="4"))
+    state.ledger.put(reservation("named", owners=("web",), node="worker-2", cpu="4"))
+    matching = reservation("matching", rules=[rule(app="web")], yields_above=0, cpu="4")
+    state.ledger.put(matching)
+    asking = pod("web", priority=10, labels={"app": app}, cpu="4")
+    asking = replace(asking, nominated_node="worker-2")  # kube-scheduler has refused its seat.
+    assert bool(filter_nodes(asking, ["worker-1"], state, NOW).nodes) is may
+    assert (judge_bind(asking, "worker-1", state, NOW).refusal is None) is may
