@@ -1,7 +1,8 @@
 """PodDisruptionBudgets, and the evictions that they still allow.
 
 The eviction API refuses a pod that several budgets select, and a pod whose budget allows no further
-disruption (registry/core/pod/storage/eviction.go).
+disruption. A pod that does not run needs no budget, and an unready one not always
+(registry/core/pod/storage/eviction.go).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reserver.cluster.labels import Selector
-from reserver.cluster.pod import Pod, PodName, migrates
+from reserver.cluster.pod import Pod, PodHealth, PodName, migrates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class Budget:
         name: namespace and name.
         selector: selects pods of the budget's namespace.
         allowed: ``status.disruptionsAllowed``: evictions that it allows now.
-        spares_unhealthy: pods that run but are not ready may always be evicted (AlwaysAllow).
+        spares_unhealthy: unready pods may be evicted now: by AlwaysAllow, or because enough pods
+            are healthy.
     """
 
     name: PodName
@@ -38,8 +40,11 @@ class Budgets:
         self._left: dict[PodName, int] = {}
         self._in: dict[str, list[Budget]] = {}
         self._selecting: dict[object, tuple[PodName, ...]] = {}
+        self._sparing: set[PodName] = set()
         for budget in budgets:
             self._left[budget.name] = budget.allowed
+            if budget.spares_unhealthy:
+                self._sparing.add(budget.name)
             self._in.setdefault(budget.name.namespace, []).append(budget)
 
     def refusal(self, pod: Pod) -> str:
@@ -61,8 +66,8 @@ class Budgets:
             self._left[name] -= times
 
     def _names(self, pod: Pod) -> tuple[PodName, ...]:
-        """Return the budgets that select a pod; none for a pod that moves by live migration."""
-        if migrates(pod.controller):
+        """Return the budgets that protect a pod; none if it moves by live migration."""
+        if migrates(pod.controller) or pod.health is PodHealth.NOT_RUNNING:
             return ()
         budgets = self._in.get(pod.name.namespace)
         if not budgets:
@@ -71,4 +76,8 @@ class Budgets:
         if key not in self._selecting:
             found = (each.name for each in budgets if each.selector.matches(pod.labels))
             self._selecting[key] = tuple(found)
-        return self._selecting[key]
+        names = self._selecting[key]
+        is_spared = (
+            pod.health is PodHealth.UNREADY and len(names) == 1 and names[0] in self._sparing
+        )
+        return () if is_spared else names

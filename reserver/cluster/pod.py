@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from itertools import islice
 from typing import NamedTuple
 
@@ -35,6 +36,17 @@ class PodName(NamedTuple):
     def __str__(self) -> str:
         """Return ``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+
+class PodHealth(Enum):
+    """The health of a pod, as budgets count it (registry/core/pod/storage/eviction.go)."""
+
+    READY = auto()
+    UNREADY = auto()
+    """The pod runs, and its condition Ready is not True."""
+
+    NOT_RUNNING = auto()
+    """The pod has not started, or has ended: no budget protects it."""
 
 
 class Controller(NamedTuple):
@@ -92,6 +104,7 @@ class Pod:
         is_mirror: a mirror pod, by which a kubelet shows a static pod under a name that the kubelet
             chose.
         has_resource_claims: it has ResourceClaims (DRA), whose devices only kube-scheduler tracks.
+        health: its health, which decides whether a PodDisruptionBudget protects it.
     """
 
     name: PodName
@@ -120,6 +133,7 @@ class Pod:
     lingers: bool = False
     is_mirror: bool = False
     has_resource_claims: bool = False
+    health: PodHealth = PodHealth.READY
 
     def claim_names(self) -> Iterator[PodName]:
         """Yield namespace and name of each volume claim that the pod uses."""

@@ -17,7 +17,8 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.nodes import NamespaceObject, NodeObject
 from reserver.k8s.objects.objects import Shown, decode
 from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION, move_window
-from reserver.k8s.objects.pods import FINISHED, BoundPod, PodObject
+from reserver.k8s.objects.pods import BoundPod, PodObject
+from reserver.k8s.objects.requests import FINISHED
 from reserver.k8s.objects.storage import (
     ClaimObject,
     CsiNodeObject,

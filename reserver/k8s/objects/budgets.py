@@ -16,6 +16,8 @@ class _BudgetSpec(WireStruct, frozen=True):
 
 class _BudgetStatus(WireStruct, frozen=True):
     disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
 
 
 class BudgetObject(WireStruct, frozen=True):
@@ -31,9 +33,12 @@ class BudgetObject(WireStruct, frozen=True):
         Raises:
             InvalidInput: its selector is malformed; the error carries the path.
         """
+        policy, status = self.spec.unhealthy_pod_eviction_policy, self.status
+        has_enough = 0 < status.desired_healthy <= status.current_healthy
         return Budget(
             name=PodName(self.metadata.namespace, self.metadata.name),
             selector=label_selector(self.spec.selector),
-            allowed=self.status.disruptions_allowed,
-            spares_unhealthy=self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+            allowed=status.disruptions_allowed,
+            spares_unhealthy=policy == "AlwaysAllow"
+            or (policy in {None, "IfHealthyBudget"} and has_enough),
         )

@@ -26,10 +26,15 @@ from reserver.k8s.objects.pod_annotations import (
     provisioned_by,
     surged_by,
 )
-from reserver.k8s.objects.requests import Actuated, PodCondition, Requesting, current, request
-
-FINISHED = frozenset({"Succeeded", "Failed"})
-"""Phases of pods that take no resources of their node any more."""
+from reserver.k8s.objects.requests import (
+    FINISHED,
+    Actuated,
+    PodCondition,
+    Requesting,
+    current,
+    health,
+    request,
+)
 
 _ABSENT = msgspec.Raw()
 _NONE = frozenset({b"", b"null", b"[]"})
@@ -175,7 +180,8 @@ class PodObject(WireStruct, frozen=True):
         annotations = metadata.annotations or {}
         if DECISIVE.isdisjoint(annotations):
             annotations = {}
-        scheduled = _NO_CONDITION if spec.node_name else _refusal(status.conditions or ())
+        conditions = status.conditions or ()
+        scheduled = _NO_CONDITION if spec.node_name else _condition(conditions, "PodScheduled")
         return Pod(
             name=PodName(one(metadata.namespace), metadata.name),
             uid=metadata.uid,
@@ -203,15 +209,12 @@ class PodObject(WireStruct, frozen=True):
             lingers=(metadata.deletion_grace_period_seconds or 0) > GRACE_S,
             is_mirror=MIRROR_ANNOTATION in annotations,
             has_resource_claims=bytes(spec.resource_claims) not in _NONE,
+            health=health(status.phase, conditions),
         )
 
 
-def _refusal(conditions: Iterable[PodCondition]) -> PodCondition:
-    """Return the PodScheduled condition of a pending pod."""
-    for each in conditions:
-        if each.type == "PodScheduled":
-            return each
-    return _NO_CONDITION
+def _condition(conditions: Iterable[PodCondition], kind: str) -> PodCondition:
+    return next((each for each in conditions if each.type == kind), _NO_CONDITION)
 
 
 _LABELS: ByteCache[bytes, Labels] = ByteCache(16 * 2**20)

@@ -1,4 +1,4 @@
-"""Reads a pod's effective request."""
+"""Reads a pod's effective request, and its health."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from reserver.cluster import quantity
 from reserver.cluster.byte_cache import ByteCache, reckoned
+from reserver.cluster.pod import PodHealth
 from reserver.cluster.quantity import Container, PodResources, effective_request
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import POD
@@ -48,6 +49,7 @@ class PodCondition(WireStruct, frozen=True):
     """A condition of a pod."""
 
     type: str
+    status: str = ""
     reason: str = ""
     message: str = ""
     observed_generation: int = 0
@@ -91,6 +93,9 @@ class Actuated(WireStruct, frozen=True):
     resources: Resources | None = None
     node_allocatable_resource_claim_statuses: msgspec.Raw = msgspec.Raw()
 
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+"""Phases of pods that take no resources of their node any more."""
 
 _MOST_NANO = (2**63 - 1) * quantity.NANO
 """The value that Kubernetes reads for any greater quantity (`ParseQuantity`)."""
@@ -246,6 +251,14 @@ def current(status: Actuated, generation: int) -> Actuated:
         if each.type == "PodResizePending" and 0 < each.observed_generation < generation:
             return msgspec.structs.replace(status, conditions=None)
     return status
+
+
+def health(phase: str, conditions: Iterable[PodCondition]) -> PodHealth:
+    """Return the health of a pod as the eviction API judges it."""
+    if phase == "Pending" or phase in FINISHED:
+        return PodHealth.NOT_RUNNING
+    is_ready = any(each.type == "Ready" and each.status == "True" for each in conditions)
+    return PodHealth.READY if is_ready else PodHealth.UNREADY
 
 
 def is_resize_infeasible(conditions: Iterable[PodCondition]) -> bool:
