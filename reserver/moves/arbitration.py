@@ -23,8 +23,7 @@ from reserver.moves.observation import GO, MoveTurn
 from reserver.moves.phases import SURGE_PHASES, MovePhase, MoveReason
 
 STALLED_S = 120.0
-"""Seconds after its eviction from which a move no longer delays moves of other namespaces: with a
-seat a replacement lands sooner, unless it waits for something else."""
+"""Seconds after its eviction from which a move no longer delays moves of other namespaces."""
 
 _FEW, _SOME = 4, 10
 
@@ -38,8 +37,8 @@ class MoveLimits(NamedTuple):
         globally: moves of all pods.
         workload_percent: percent of the pods of one workload, at least one pod; None for
             `most_of_workload`.
-        ahead: moves without a group that have begun but not evicted, so that seats are not held
-            for long: of one namespace; of all namespaces, less than twice as many.
+        ahead: moves of one namespace, without a group, that have a seat and have not evicted; of
+            all namespaces, less than twice as many.
     """
 
     per_node: int | None = 2
@@ -81,9 +80,7 @@ def arbitrate(
     now: float,
     limits: MoveLimits = DEFAULT,
 ) -> Generator[None, None, dict[PodName, Ruling]]:
-    """Decide the rulings on all open moves, in steps.
-
-    All is judged as of the first step; other work may come between the steps.
+    """Decide the rulings on all open moves in steps, as of the first; other work may come between.
 
     Args:
         contenders: all moves, except moves that have ended together with their whole group.
@@ -180,9 +177,9 @@ def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _Under
         return GO  # A paused move does nothing by itself, and takes no turn.
     if _stage(move) is MovePhase.LANDING:
         return GO
-    missing = groups.incomplete(move)
-    if move.status.phase is MovePhase.PENDING and (why := missing or ahead.refusal(each)):
-        return _WAIT._replace(why=why, is_blocked=not missing, waits_for_group=bool(missing))
+    is_new, missing = move.status.phase is MovePhase.PENDING, groups.incomplete(move)
+    if is_new and (turn := ahead.wait(each, missing)):
+        return turn
     if _stage(move) is not MovePhase.EVICTING:
         return MoveTurn(may_evict=False)  # The eviction is judged only in its phase.
     unseated = groups.unseated(move)
@@ -203,22 +200,25 @@ class _Ahead:
             if _stage(each.move) in {MovePhase.RESERVING, MovePhase.EVICTING}:
                 self._count(each)
 
-    def refusal(self, each: Contender) -> str:
-        """Return why a move may not begin; empty if it may, and then count it.
+    def wait(self, each: Contender, missing: str) -> MoveTurn | None:
+        """Return the turn of a move that may not begin; None if it may, and then count it.
 
-        The members of a group take their seats together; only their evictions follow one another
-        as budgets allow. A surging pod needs no budget.
+        The members of a group take their seats together; `missing` names those that have yet to
+        come. Only their evictions follow one another as budgets allow. A surging pod needs none.
         """
-        is_asked = each.pod and each.pod.node and not each.move.is_surging
-        refusal = self._budgets.refusal(each.pod) if each.pod and is_asked else ""
-        namespace, is_alone = each.move.name.namespace, each.move.spec.group == ALONE
-        if is_alone and not self._ahead.has_room(namespace):
+        if missing:
+            return _WAIT._replace(why=missing, waits_for_group=True)
+        pod = each.pod if each.pod and each.pod.node and not each.move.is_surging else None
+        if pod and (why := self._budgets.refusal(pod)):
+            return _WAIT._replace(why=why, is_blocked=True)
+        namespace = each.move.name.namespace
+        if each.move.spec.group == ALONE and not self._ahead.has_room(namespace):
             own, total = self._ahead.of(namespace), self._ahead.total
-            said = f"{own} moves of {namespace} have to evict first, {total} in all"
-            refusal = refusal or said
-        if not refusal:
-            self._count(each)
-        return refusal
+            return _WAIT._replace(
+                why=f"{own} moves of {namespace} must evict first, {total} in all"
+            )
+        self._count(each)
+        return None
 
     def _count(self, each: Contender) -> None:
         if each.move.spec.group == ALONE:

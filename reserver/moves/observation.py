@@ -174,7 +174,7 @@ class MoveTurn(NamedTuple):
         may_begin: it may begin: take its seat or, without one, evict.
         may_evict: all members of its group hold their seats, and limits allow one more eviction.
         why: what it waits for, in words; may be empty.
-        is_blocked: it waits for a PodDisruptionBudget, or for moves that have begun.
+        is_blocked: it waits for a PodDisruptionBudget.
         waits_for_group: it waits for members of its group.
         opens_at: the opening of the window that it waits for, unix seconds; 0 without one, or if
             unknown.

@@ -11,7 +11,8 @@ from reserver.cluster.quantity import shorten
 from reserver.k8s.objects.limits import Int32, Int64
 from reserver.k8s.objects.objects import LabelledMetadata, WireStruct
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION, SURGE_ANNOTATION, claimed_by
-from reserver.k8s.objects.pods import FINISHED, OwnerReference
+from reserver.k8s.objects.pods import OwnerReference
+from reserver.k8s.objects.requests import FINISHED
 from reserver.k8s.objects.selectors import LabelSelector, label_selector
 from reserver.k8s.objects.times import parse_moment
 from reserver.moves.model import Move

@@ -345,6 +345,13 @@ def test_a_second_step_whose_pod_has_yet_to_come_takes_nobodys_turn() -> None:
     assert beginning(ruled(waits, follows, budgets=[TIGHT], limits=MoveLimits(ahead=1))) == {"c"}
 
 
+def test_a_move_beyond_those_ahead_is_not_blocked_by_a_budget() -> None:
+    begun = contender("a", MovePhase.RESERVING)
+    turn = ruled(begun, contender("b"), limits=MoveLimits(ahead=1))["b"].turn
+    assert (turn.may_begin, turn.is_blocked) == (False, False)
+    assert turn.why == "1 moves of shop must evict first, 1 in all"
+
+
 def test_a_group_does_not_wait_for_the_seat_of_a_second_step() -> None:
     members = [contender(name, MovePhase.EVICTING, group=DRAIN) for name in ("a", "b")]
     further = contender("c", group=DRAIN, after="a")
