@@ -1,15 +1,15 @@
-"""Where pods are to be, as an integer program: how many of each class on each node.
+"""The final placement of pods as an integer program: the number of pods by class and node.
 
-Pods that are alike count together, which makes the program small. With n[c, r] pods of class c on
-row r that begin there (they stay), and m[c, r] that come from elsewhere (each a move):
+Equal pods count together, which keeps the program small. With n[c, r] pods of class c that stay on
+row r, and m[c, r] pods that move there:
 
     sum over r of n[c, r] + m[c, r]   =  the pods of c  (<= if they are pending)
-    sum over c of request[c] × them  <=  the room of r, and <= 0 if r is to be empty
+    sum over c of request[c] × them  <=  the room of r, and <= 0 if r is emptied
     the pods that leave              <=  what each budget and limit of the policy allows
     neighbours                           `neighbour_rules`
 
-The gain is the greatest (empty nodes, or pending pods that land), and the moves the fewest for that
-gain. In which order pods can move is not in the program: `ordering` finds that out.
+The solution has the greatest gain (emptied nodes, or pending pods that land), and the fewest moves
+for that gain. The program does not contain the order of moves: `ordering` finds one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SLACK = 1e-6
 
 
 class Goals(NamedTuple):
-    """Where pods are to be.
+    """The final placement of pods.
 
     Attributes:
-        rows: the row of each pod that was asked about; `NOWHERE` for a pending one without a node.
-        fewest: nothing that gains as much has fewer moves; None if that is not known.
+        rows: the row of each given pod; `NOWHERE` for a pending pod without a node.
+        fewest: the fewest moves of any placement with the same gain; None without a proof.
     """
 
     rows: dict[int, int]
@@ -64,14 +64,14 @@ class ClassModel:
         where: tuple[Bools, Bools],
         can_empty: Rows,
     ) -> None:
-        """Write the program down.
+        """Build the program.
 
         Args:
-            planned: the cluster; the pods begin the search where they are on it.
-            homes: the row of the node that each pod of the snapshot has to leave to move.
-            numbers: the pods that may move or are to land, ascending; where they are is inside.
-            where: bool arrays, rows: where they may be, and where those that are to land may.
-            can_empty: rows inside; each is a gain if none of the pods is there.
+            planned: the cluster; the search starts from its placement.
+            homes: the row that each pod of the snapshot leaves by a move.
+            numbers: the pods that may move or should land, ascending; their rows are in `where`.
+            where: bool arrays, rows: targets of moved pods, and targets of pods that land.
+            can_empty: rows in `where`; each without pods is a gain.
         """
         classes = self._classes = pod_classes(planned, numbers, homes[numbers])
         places = self._places = places_of(planned, classes, *where)
@@ -165,7 +165,7 @@ def _keep_room(
     places: Places,
     emptying: tuple[Rows, Rows],
 ) -> None:
-    """What pods request fits; on a node that is to be empty, nothing does."""
+    """Limit the requests to the room of each node, and to 0 on an emptied node."""
     can_empty, empty = emptying
     wanted = classes.requests[places.classes]
     rows = np.unique(np.concatenate((places.rows, can_empty)))

@@ -27,7 +27,7 @@ from reserver.rebalance.time_limit import TimeLimit
 DEFRAGMENT = "Defragment"
 
 STEPS = 60_000
-"""How many places are tried; about five seconds for a thousand nodes."""
+"""Most places that the search tries; about five seconds for a thousand nodes."""
 
 _FAILURES = 40
 """After so many nodes in a row that cannot be emptied, others are not tried."""
@@ -58,13 +58,13 @@ class Emptying(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """What may be emptied.
+    """The nodes that may be emptied.
 
     Attributes:
-        rows: the rows of nodes that may be.
-        numbers: int64 array, one for each of those: how many pods have to leave it.
-        costs: int64 array, those × columns: what the other nodes have to have for it.
-        room: int64 array, columns: what all nodes have.
+        rows: their rows.
+        numbers: int64 array, by node: the pods that have to leave.
+        costs: int64 array, nodes × columns: the room that the other nodes need for these pods.
+        room: int64 array, columns: the room of all nodes.
     """
 
     rows: Rows
@@ -133,8 +133,8 @@ def _feasible(
 ) -> Order:
     """Empty nodes in an order in which all pods have room in their turn.
 
-    Within a limit some may be stuck: what they cost is saved later, and a search without their
-    nodes may end with fewer.
+    Within a time limit some pods may be stuck: their moves are saved later, and a search without
+    their nodes may empty fewer.
     """
     can, may_empty = field, may_empty.copy()
     best, most = Order((), {}), 0

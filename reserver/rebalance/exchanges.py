@@ -1,9 +1,9 @@
-"""Pods that wait for each other's places: chains, cycles of any length, one pod against several.
+"""Moves pods that wait for each other's places: chains, cycles, one pod against several.
 
-A pod that waits is put where it would be better. What is in its way goes elsewhere in turn: other
-pods that wait, and pods that no strategy moves, if none has a view on where those are. The place
-that the first one leaves is free by then, which closes a cycle. `ordering` finds out in which order
-all of that can be carried out, by way of a free place if need be.
+A waiting pod is put on a better node. Pods in its way go elsewhere in turn: other waiting pods, and
+pods that no strategy moves if no strategy depends on their place. The place that the first pod
+leaves is free by then, which closes a cycle. `ordering` finds an order in which all of these moves
+can be carried out, through a free place if needed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from reserver.rebalance.plan_builder import PlanBuilder
 from reserver.rebalance.planning_snapshot import NOWHERE
 
 MOST_TRIES = 1_000
-"""How often a pod is put in the place of others, for a plan."""
+"""Most tries to put a pod in the place of others, per plan."""
 
 _TOO_MANY = f"only {MOST_TRIES} ways to exchange places of pods were tried"
 
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
-"""How many pods make way one after the other: short ways are tried first."""
+"""Lengths of chains of pods that make way, in the order of tries."""
 
 _MOST_TOGETHER = 3
-"""How many pods leave one node for another one at most."""
+"""Most pods that leave one node for another pod."""
 
 _BREADTH = 8
-"""How many pods of a node, sets of those, and nodes without a pod that waits are tried."""
+"""Most tries of pods of a node, of sets of pods, and of nodes without a waiting pod."""
 
 StepsAside = Callable[[int], Bools | None]
 """Returns, for a pod that no strategy moves, the rows where it may go; None if it is to stay."""
@@ -149,7 +149,7 @@ class _Search:
         )
 
     def _rows(self, number: int) -> list[int]:
-        """Return rows that would be better for a pod, first those that others want to leave."""
+        """Return better rows for a pod, first the rows that other pods want to leave."""
         planned, waiting = self._planned, self._builder.waiting
         may = planned.may_go(number, waiting[number].accept)
         wishing = np.array(list(waiting))
@@ -172,9 +172,9 @@ class _Search:
         return lacking
 
     def _sets(self, number: int, row: int) -> Iterator[Sequence[int]]:
-        """Yield sets of pods on a node without which another one has room there.
+        """Yield sets of pods on a node whose removal makes room for another pod.
 
-        Small sets come first, and of as many those with more pods that wait.
+        Small sets come first; of equal size, sets with more waiting pods.
         """
         planned, waiting = self._planned, self._builder.waiting
         there = [n for n in self._may_leave(row) if n not in self._seen]
@@ -221,7 +221,7 @@ class _Search:
         return False
 
     def _elsewhere(self, number: int, home: int, depth: int) -> bool:
-        """Find a pod another place; one that waits may take that of others."""
+        """Find another place for a pod; a waiting pod may take the place of others."""
         builder = self._builder
         wish = builder.waiting.get(number)
         accept = self._accept(number) if wish is None else wish.accept

@@ -33,7 +33,7 @@ _MANY_KINDS = 50
 """With more kinds of pods the program is hardly solved: the more, the less time it gets."""
 
 _TURN_S = 0.5
-"""How long the search among some nodes is to take; it ends after twice that."""
+"""Target time of a search among some nodes, in seconds; it ends after twice as long."""
 
 _FEWEST_NODES, _FIRST_NODES, _GROWTH = 4, 12, 1.4
 _FEW_NODES = 24
@@ -73,13 +73,13 @@ class Improved(NamedTuple):
 
 
 class _Score(NamedTuple):
-    """How good a plan is: the greater, the better.
+    """The score of a plan: the greater, the better.
 
     Attributes:
-        gained: how many nodes are emptied and how many pods land.
-        landed: what the pods that land request: of as many, large ones count more.
-        moves: how many there are, below zero.
-        cost: of those, below zero.
+        gained: the number of emptied nodes and of landed pods.
+        landed: the requests of landed pods, so that large pods win a tie.
+        moves: the number of moves, negated.
+        cost: the cost of the moves, negated.
     """
 
     gained: int
@@ -228,7 +228,7 @@ class _Search:
         again: Callable[[TimeLimit], Goals | None],
         limit: TimeLimit,
     ) -> None:
-        """Take what can be carried out; ask again without what is stuck."""
+        """Take the moves that can be ordered; search again without the stuck ones."""
         for _ in range(_CUTS):
             stuck = self._try(found.rows)
             if not model.forbid(stuck) or limit.is_over:
@@ -239,7 +239,7 @@ class _Search:
             found = other
 
     def _try(self, rows: Mapping[int, int]) -> dict[int, int]:
-        """Take what can be carried out of a change if that is better; return what is stuck."""
+        """Take the part of a change that can be ordered, if better; return the stuck pods."""
         planned = self._planned
         after = planned.rows.copy()
         after[list(rows)] = list(rows.values())

@@ -1,8 +1,8 @@
 """Makes room for pods that fit nowhere, with few moves of others.
 
 For each node in turn, some of its pods go elsewhere, and others make way for them (chains, swaps).
-One move is tried everywhere before two are tried anywhere, and so on, so that the first way found
-for a pod has few moves. What is found for several pods together is found for one after the other.
+One move is tried on all nodes before two moves are tried, and so on, so that the first solution for
+a pod has few moves. Several pods are solved one after the other.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from reserver.scheduling.neighbours import rejects
 MAKE_ROOM = "MakeRoom"
 
 STEPS = 60_000
-"""How many places are tried."""
+"""Most places that the search tries."""
 
 MOST_MOVES = 6
-"""How many others may move for one pod."""
+"""Most moves of other pods for one pod."""
 
 _START_SHARE = 0.2
 """The share of the time for one pod after the other."""
 
 _SETS = 12
-"""How many sets of pods of one node are tried to make way."""
+"""Most tried sets of pods of one node."""
 
 _MOST_TOGETHER = 3
-"""How many pods leave one node at most, beside those that the pod may not be near."""
+"""Most pods that leave one node, without pods that the new pod's rules exclude."""
 
 
 _NO_WAY = f"no way was found to make room for it with {MOST_MOVES} moves or fewer"
@@ -53,12 +53,12 @@ _ALLOWED = ", with as many moves as the policy's maxNoOfPodsToEvict… or --most
 
 
 class Room(NamedTuple):
-    """Where pods get room, and what has to move for it.
+    """The places of pods that get room, and the moves for them.
 
     Attributes:
-        goals: the row where each pod is to be that has to move, or that is to get a node.
-        without: the pods that get none.
-        fewest: no plan that makes room for the others has fewer moves.
+        goals: the final row of each pod that moves or gets a node.
+        without: the pods that get no node.
+        fewest: no plan that makes room for the other pods has fewer moves.
     """
 
     goals: dict[int, int]
@@ -107,7 +107,7 @@ def _improved(
     *,
     together: bool,
 ) -> tuple[Room, Order, int | None, int | None]:
-    """Return what the class model makes of a plan, how few moves any has, and how many land."""
+    """Return the class model's plan, a bound on its moves, and a bound on landed pods."""
     movable = planned.movable.copy()
     movable[wanted] = True
     nothing = np.zeros(0, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Which nodes a plan is bettered on next: some that may gain, or some whose moves may be saved."""
+"""Chooses the nodes on which a plan is improved next: for more gain, or for fewer moves."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Neighbourhoods(NamedTuple):
         return key
 
     def _load(self) -> Floats:
-        """Return, for each row, what the pods on it are that may be moved."""
+        """Return, for each row, the total size of its movable pods."""
         there = self.movable & (self.planned.rows != NOWHERE)
         load = np.zeros(len(self.planned.closed))
         np.add.at(load, self.planned.rows[there], self.sizes[there])

@@ -16,10 +16,10 @@ from reserver.cluster.categorical import Bools
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 DEPTH = 2
-"""How many others may make way for each other, one after the other."""
+"""Longest chain of pods that make way."""
 
 _BREADTH = (0, 48, 12)
-"""How many pods are tried to make way, by how many may follow."""
+"""Most pods that are tried to make way, by the remaining length of the chain."""
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Packing:
 
     @property
     def moved(self) -> int:
-        """How many pods are not where they were at first."""
+        """The number of pods on another row than at first."""
         return int(np.count_nonzero((self.planned.rows != self.home) & (self.home != NOWHERE)))
 
     def goals(self) -> dict[int, int]:
@@ -123,7 +123,7 @@ class Packing:
         return False
 
     def _in_the_way(self, number: int, may_go: Bools, depth: int) -> Iterator[int]:
-        """Yield pods whose place would do: first those that have moved anyway, and small ones."""
+        """Yield pods whose place would be enough: first pods that have moved, and small pods."""
         planned = self.planned
         wanted = planned.requests[number]
         asked = np.flatnonzero(wanted)

@@ -1,7 +1,7 @@
-"""A plan under way: the pods that it has moved, and those that it may still move.
+"""A plan under construction: moved pods, and pods that may still move.
 
-All strategies of all profiles share one plan: room that one has promised is gone for the next, and
-so are the budgets and limits that it has spent.
+All strategies of all profiles share one plan: the next strategy cannot use room, budgets or limits
+that an earlier one has used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ NO_ROOM = "no node that would be better has room for it"
 
 
 class Wish(NamedTuple):
-    """Where a pod would be better that has no room there.
+    """The better nodes of a pod that has no room there.
 
     Attributes:
-        accept: bool array, rows: where.
-        why: why it is to move.
-        score: float array, rows: the less the better; None if all of those are as good.
+        accept: bool array, rows: the better nodes.
+        why: the reason to move.
+        score: float array, rows: the lower the better; None if all are equal.
     """
 
     accept: Bools
@@ -85,12 +85,12 @@ class PlanBuilder:
         """Move a pod to a node that has room for it; return whether it was moved.
 
         Args:
-            accept: bool array, rows: where it would be better.
-            why: why it is moved.
-            score: float array, rows: the less the better; the emptiest of equal ones is taken.
-            gain: float array, rows: what is gained by it, as `PlannedMove` has it.
-            waits: without room it may change places with another one that waits. That is for
-                strategies to which it does not matter who else has moved.
+            accept: bool array, rows: acceptable targets.
+            why: the reason to move.
+            score: float array, rows: the lower the better; of equal rows the emptiest is taken.
+            gain: float array, rows: the gain, as in `PlannedMove`.
+            waits: without room the pod may change places with another waiting pod; only for
+                strategies that do not depend on other moves.
         """
         if self.moved[number]:
             return False
@@ -147,9 +147,9 @@ class PlanBuilder:
             self.moved[number] = False
 
     def keep(self, number: int, why: Why, reason: str | Callable[[], str]) -> None:
-        """Take note of why a pod stays that a strategy would have moved.
+        """Record the reason why a candidate stays.
 
-        The words may be found once it is told, as few of them are.
+        The text may be computed later, because few reasons are shown.
         """
         if not self.moved[number]:
             self._kept.setdefault(number, (why, reason))

@@ -1,8 +1,8 @@
 """A search for the last places on nodes that have just enough room.
 
-Pods that have no place are put where they overflow least. Then, time and again, a pod of the node
-that overflows most goes elsewhere or changes places with another one, whichever leaves the least
-overflow, until none is left. Who has just left a node does not come back for a while (tabu search).
+Pods without a place are put where they overflow least. Then, repeatedly, a pod of the node with the
+most overflow moves or changes places with another pod, whichever leaves the least overflow, until
+no overflow is left. A pod does not return to a node that it has just left (tabu search).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ MOST_PAIRS = 200_000
 
 _REST = 8
 _MOVE_COST = 0.002
-"""What another pod that has to move counts, as a share of a node."""
+"""The cost of one more moved pod, as a share of a node."""
 _NOTHING = 1e-9
 
 Floats = NDArray[np.float64]
 
 
 def search(packing: Packing, outside: Sequence[int], patience: int) -> bool:
-    """Find places for pods that have none; others may move, as many as it takes.
+    """Find places for pods without one; any number of others may move.
 
     Args:
-        packing: where the pods are; those that are outside are nowhere.
-        outside: the pods.
-        patience: how often a pod may change its place.
+        packing: the places of the pods.
+        outside: the pods without a place.
+        patience: the most changes of place.
 
     Returns:
-        Whether all have places. If not, the caller goes back to a mark.
+        Whether all pods have places. If not, the caller goes back to a mark.
     """
     planned = packing.planned
     rows = np.flatnonzero(~planned.closed)
