@@ -18,7 +18,7 @@ from reserver.rebalance.pod_index import Once, PodIndex
 from reserver.rebalance.strategies.candidate import Batches, Candidate, Floats, StrategyState
 
 Better = dict[tuple[int, float], tuple[Bools, Floats]]
-"""Rows that meet preferences better, and their unmet weight, by preferences and met weight."""
+"""Rows that meet preferences better, and the negated weights, by weights and own weight."""
 
 
 def by_anti_affinity(

@@ -81,7 +81,7 @@ async def test_no_command_breaks_by_a_strange_word(run: Run) -> None:
         (("extend", "--ttl", "1h", "-l", "\n"), "--selector: is empty; leave it out"),
         (("get", "--owner", ""), "--owner: is empty; leave it out"),
         (("restore", ""), "NAME: is empty; name a reservation that is over"),
-        (("apply", "-f", "-", "--prune", "--yes", "-l", " "), "--prune: releases what labels"),
+        (("apply", "-f", "-", "--prune", "--yes", "-l", " "), "--prune: --selector is missing"),
         (("move", "shop/.."), "POD: 'shop/..' is not a pod; write NAME or NAMESPACE/NAME"),
         (("move", "web-0", "--to", "?x"), "--to: '?x' is not a node's name"),
         (("move", "web-0", "--timeout", "0"), "--timeout: is zero"),
