@@ -111,10 +111,10 @@ class Applier:
         """Create a reservation, or change it if its manifest differs.
 
         Returns:
-            What was done in the words of kubectl, and the reservation; None if there is none yet.
+            The result in kubectl's words, and the reservation; None if it does not exist yet.
 
         Raises:
-            CallFailed: it was refused.
+            CallFailed: the call was refused.
         """
         own = one.namespace or self._named
         namespace = own or self._default
@@ -160,9 +160,9 @@ class Applier:
 
 
 def kept(document: Any, old: ReservationInfo) -> Any:  # noqa: ANN401 - whatever YAML can hold
-    """Return a spec with the end that its reservation has, unless it names a moment, or none.
+    """Return a spec with the end of its existing reservation, unless it has a moment or no end.
 
-    A duration counts from the creation; otherwise each `apply` would prolong what it applies.
+    A duration counts from the creation; otherwise each `apply` would prolong the reservation.
     """
     if not isinstance(document, Mapping) or document.get("expiresAt") is not None:
         return document
@@ -204,7 +204,7 @@ async def apply_each(
 
 
 def check(selector: str, *, is_sure: bool) -> None:
-    """Refuse a pruning that would not say what it may release, or that nobody can confirm.
+    """Refuse a pruning without a selector, or without a way to confirm it.
 
     Raises:
         Failed: an option is missing or malformed.
@@ -226,14 +226,14 @@ def surplus(
     wanted: Sequence[NewReservation],
     applied: Sequence[ReservationInfo],
 ) -> list[ReservationInfo]:
-    """Return which of the selected reservations no file has.
+    """Return the selected reservations that no file has.
 
     Only namespaces of the files count, so a folder of one team prunes nothing of another.
 
     Args:
-        found: those that the labels select.
-        wanted: what the files ask for.
-        applied: what is there of that.
+        found: the reservations that the labels select.
+        wanted: the reservations of the files.
+        applied: the existing reservations among these.
     """
     kept = {each.id for each in applied} | {f"{one.namespace}/{one.name}" for one in wanted}
     homes = {_home(each) for each in applied} | {one.namespace for one in wanted}

@@ -1,6 +1,6 @@
 """`reserver completion`: the script for a shell, and the names that Tab offers.
 
-Names of reservations, nodes, namespaces and resources come from Reserver, those of pods and
+Names of reservations, nodes, namespaces and resources come from Reserver, names of pods and
 PodMoves from the API server. A shell waits for them, so an error offers nothing.
 """
 
@@ -69,7 +69,7 @@ def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return namespaces with a prefix: those of owners, and those that have a quota."""
+    """Return namespaces with a prefix: of owners, and with a quota."""
 
     async def names(session: Session) -> list[str]:
         owners = [o.namespace async for each in session.client.list() for o in each.spec.owners]

@@ -1,4 +1,4 @@
-"""How a command reaches Reserver: at an address, or through the API server of a kubeconfig."""
+"""Connects a command to Reserver: at an address, or through the API server of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _explained(target: Callable[[], str], why: Callable[[], str]) -> Iterator[No
 
 
 _CONNECT_S = 3.0
-"""How long a command tries to reach reserver where nobody answers, in seconds."""
+"""Connection timeout, in seconds."""
 
 
 def _client(
@@ -208,7 +208,7 @@ def _client(
 
 
 async def _token_of_kubeconfig(target: Target) -> str:
-    """Return the token of the kubeconfig's user; the errors are those of `_token_of`."""
+    """Return the token of the kubeconfig's user; raises as `_token_of` does."""
     from reserver.k8s import credentials
 
     return await _token_of(await credentials.load(target.kubeconfig, target.context))

@@ -23,7 +23,7 @@ from reserver.errors import InvalidInput
 from reserver.settings.flags import flag
 
 _WAIT_S = 600.0
-"""How long a command on a terminal waits by default, in seconds."""
+"""Default wait of a command on a terminal, in seconds."""
 
 _SETTLE_S = 1.0
 """The same elsewhere: so long a new reservation may take to find its place."""
@@ -31,7 +31,7 @@ _SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFlags:
-    """The flags of `create` beside those of the reservation."""
+    """The flags of `create`, without the reservation's."""
 
     from_: str = flag(
         "Copy this reservation without its times; flags replace its fields.",

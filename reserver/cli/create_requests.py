@@ -40,7 +40,7 @@ class NewReservation(NamedTuple):
 
 
 def namespace_of(spec: Spec, named: str) -> str:
-    """Return the namespace to write in: the one that is named, or else that of the owners.
+    """Return the namespace to write in: the named one, or else the owners'.
 
     Owners of several namespaces fit into Reserver's own only.
     """
@@ -53,10 +53,10 @@ class CreateRequests:
     """The reservations asked for on the command line or in files.
 
     Attributes:
-        name: given on the command line; may be empty.
-        wanted: what the files ask for; empty if flags do.
-        flags: that say what to hold.
-        namespace: of owners that do not say theirs; empty for that of the kubeconfig's context.
+        name: the name on the command line; may be empty.
+        wanted: the reservations of files; empty with flags.
+        flags: the flags that describe the reservation.
+        namespace: the namespace of owners without one; empty for the kubeconfig's context.
     """
 
     name: str
@@ -111,7 +111,7 @@ class CreateRequests:
         return [NewReservation(self.name, namespace_of(spec, self.namespace), spec)]
 
     def manifests(self, default_namespace: str) -> list[dict[str, Any]]:
-        """Return Reservation objects; arguments and errors are those of `reservations`."""
+        """Return Reservation objects; arguments and errors as in `reservations`."""
         self.reservations(default_namespace)
         namespace = self.namespace or default_namespace
         if not self.wanted:
@@ -123,7 +123,7 @@ class CreateRequests:
 
 
 def _documents(file: str) -> list[ManifestDocument]:
-    """Return the documents of a file; of a folder those that may be reservations."""
+    """Return the documents of a file; of a folder, the possible reservations."""
     found = read_files([file])
     if not Path(file).is_dir():
         return found

@@ -1,6 +1,6 @@
 """`reserver doctor`: checks the way to Reserver, and the installation.
 
-Each finding is a decision on a document that somebody has fetched.
+Each finding is a decision on a fetched document.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def _of_reserver(target: Target) -> list[Finding]:
 
 
 async def _of_cluster(target: Target) -> list[Finding]:
-    """Return findings about the API server, and about what it serves."""
+    """Return findings about the API server and the objects that it serves."""
     found: list[Finding] = []
 
     async def look(client: Any, _: str) -> None:  # noqa: ANN401 - `ApiClient`, imported late
@@ -153,8 +153,8 @@ class Finding(NamedTuple):
 
     Attributes:
         check: the subject.
-        is_ok: whether nothing is to be done.
-        said: what was found.
+        is_ok: whether no action is needed.
+        said: the finding in words.
     """
 
     check: str

@@ -49,7 +49,7 @@ class DrainFlags(SharedMoveFlags):
 
     @property
     def allowed(self) -> DrainOptions:
-        """What may be lost."""
+        """The pods that the drain may delete."""
         return DrainOptions(
             ignores_daemon_sets=self.ignore_daemonsets,
             deletes_empty_dirs=self.delete_emptydir_data,

@@ -1,4 +1,4 @@
-"""What `reserver drain` looks at before it changes anything: volumes, and room elsewhere."""
+"""The checks of `reserver drain` before any change: volumes, and room elsewhere."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ async def held_by_reservations(target: Target) -> Held:
 async def roomless(
     client: KubeClient, node: str, leaving: Collection[PodName], held: Held
 ) -> Mapping[PodName, str]:
-    """Return the pods that have no room on another node beside the others, and why.
+    """Return the pods without room on another node, with the reasons; all pods move at once.
 
-    Who may not look at the cluster learns it from the moves: Reserver judges them in any case.
+    A caller without the right to read the cluster gets the reasons from the moves instead.
 
     Args:
-        node: that they leave.
-        leaving: those that get a seat.
-        held: by reservations, on each node.
+        node: the node to drain.
+        leaving: the pods that get a seat.
+        held: resources that reservations hold, by node.
 
     Raises:
         ApiError: the API server does not answer.
@@ -65,13 +65,13 @@ async def roomless(
 
 
 async def confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodName, str]:
-    """Return why pods of a node cannot move because of their volumes, by name.
+    """Return the reasons why volumes keep pods on a node, by pod.
 
-    Who may not look at volumes learns it from the moves: Reserver judges them in any case.
+    A caller without the right to read volumes gets the reasons from the moves instead.
 
     Args:
-        node: where they are.
-        pods: a list of them as the API server sends it.
+        node: the node of the pods.
+        pods: the list of pods as the API server sends it.
 
     Raises:
         ApiError: the API server does not answer.

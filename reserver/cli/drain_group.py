@@ -69,12 +69,12 @@ async def _take_back(client: KubeClient, written: list[Document]) -> None:
 
 
 def left(node: str, begun: Sequence[Document]) -> str:
-    """Return what a drain leaves that is ended early, and the commands that go on or undo it."""
+    """Return the state after an interrupted drain, and the commands that resume or undo it."""
     if not begun:
         return nothing_moved(node)
     return f"{node} stays cordoned (kubectl uncordon {node}), and {podmoves.left(begun)}"
 
 
 def nothing_moved(node: str) -> str:
-    """Return what a drain leaves that moves nothing, and the command that undoes it."""
+    """Return the state after a drain without moves, and the command that undoes it."""
     return f"nothing is moved; {node} stays cordoned (kubectl uncordon {node})"

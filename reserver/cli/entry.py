@@ -102,11 +102,11 @@ _CODEC = "reserver_ascii"
 """ASCII by a name of our own: into a stream of that name itself Click writes UTF-8."""
 
 _ASCII = str.maketrans("█▒░·×…✓✗│─━┃╌⠋", "#=..x~+x|--|-*")
-"""What stands for our own characters: each has one that is as wide."""
+"""ASCII replacements of Reserver's own characters, each of the same width."""
 
 
 def _substitute(error: UnicodeError) -> tuple[str, int]:
-    """Return what is written instead of characters that an encoding lacks."""
+    """Return the replacement of characters that an encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]

@@ -86,7 +86,7 @@ def pod(
 
 
 async def _no_pod(target: Target, pod: PodName, error: CallFailed) -> Failed:
-    """Return that there is no such pod; with the one that is meant, if a kubeconfig can tell."""
+    """Return the error for an unknown pod, with a similar name if a kubeconfig is at hand."""
     import kubernetes.aio.config  # noqa: F401 - before the time runs
 
     problem = failure.of(error).message

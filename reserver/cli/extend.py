@@ -20,7 +20,7 @@ from reserver.settings.flags import flag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendFlags:
-    """The flags of `extend` beside those that select reservations."""
+    """The flags of `extend`, without the selection's."""
 
     all_: bool = flag("Extend all that the options select.", default=False)
     ttl: str = flag(

@@ -51,7 +51,7 @@ class Failed(ReserverError):
     """A command cannot do its work.
 
     Attributes:
-        message: what is wrong and what to do; a line for each thing.
+        message: the problems with their remedies, a line each.
     """
 
     def __init__(self, status: ExitStatus, message: str) -> None:
@@ -82,7 +82,7 @@ def of(error: ReserverError, subject: str = "") -> Failed:
     """Return any ReserverError as the failure of a command.
 
     Args:
-        subject: what it happened to, such as the name of a reservation; may be empty.
+        subject: the subject of the error, such as the name of a reservation; may be empty.
     """
     if isinstance(error, Failed):
         return error
@@ -142,10 +142,10 @@ class Failures(list[Failed]):
 
     @contextmanager
     def noted(self, subject: str = "") -> Iterator[None]:
-        """Note why a block fails, and go on behind it, unless nobody has answered.
+        """Record the failure of a block, and go on after it, unless the server did not answer.
 
         Args:
-            subject: what it is about, such as the name of a reservation; may be empty.
+            subject: the subject of the block, such as the name of a reservation; may be empty.
         """
         from reserver.client import CallFailed
 
@@ -168,7 +168,7 @@ class Failures(list[Failed]):
 
 
 def report(message: str) -> None:
-    """Report errors on standard error, a line each; of what is too long, begin and end."""
+    """Report errors on standard error, a line each; of a long text, begin and end."""
     for line in message.splitlines():
         text = printable(line)
         if len(text) > _LONGEST:

@@ -45,15 +45,15 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def taken(group: type[Group], arguments: Mapping[str, Any], said: Collection[str] = ()) -> Group:
-    """Return the dataclass of flags that a command's arguments give.
+    """Return a dataclass of flags filled with a command's arguments.
 
     Args:
-        group: the dataclass; if it has a field `given`, this gets those of `said` that are its own.
-        arguments: by field, defaults included.
-        said: the fields of which a flag or a variable was given.
+        group: the dataclass; its field `given`, if any, gets its own fields among `said`.
+        arguments: the arguments by field, with defaults.
+        said: the fields with a flag or a variable.
 
     Raises:
-        ConfigurationError: something cannot be read, or cannot work.
+        ConfigurationError: a value cannot be read, or cannot work.
     """
     given = ((each, arguments.get(each.field)) for each in declared(group))
     values = {each.field: each.read(value) for each, value in given if value is not None}

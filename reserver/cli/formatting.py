@@ -24,10 +24,10 @@ from reserver.k8s.objects.times import show_duration
 NOTHING = "-"
 
 _DAYS = {0: "", 1: " tomorrow"}
-"""What stands behind a time of day, by days from now."""
+"""The suffix of a time of day, by days from now."""
 
 _COLUMN = 40
-"""How many characters of a description stand in a column."""
+"""Most characters of a description in a column."""
 
 MOST_OWNERS = 2 * _COLUMN
 """The same, of owners; `describe` shows all."""

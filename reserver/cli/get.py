@@ -125,7 +125,7 @@ def _value(shown: Any, path: Sequence[str]) -> Any:  # noqa: ANN401 - whatever J
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetFlags:
-    """The flags of `get` beside those that select reservations."""
+    """The flags of `get`, without the selection's."""
 
     watch: bool = flag("Keep the table up to date until Ctrl-C.", default=False, short="-w")
     all_: bool = flag("Also list reservations that are over.", default=False)

@@ -27,7 +27,7 @@ _ALONE = {"dry_run": ("--dry-run", "client"), "wait": ("--wait", "10m")}
 _NOT_GIVEN: tuple[object, ...] = (None, "", (), [], False)
 _MOST_COLUMNS = 120
 _WIDE = 96
-"""From so many columns on, long names of options have their text beside them."""
+"""Columns from which long names of options have their text on the same line."""
 
 
 Action = TypeVar("Action", bound=Callable[..., Any])
@@ -37,8 +37,8 @@ class Help(NamedTuple):
     """The parts of a command's docstring.
 
     Attributes:
-        text: what it does.
-        examples: lines of a shell; empty where it has none.
+        text: the description.
+        examples: lines of a shell; may be empty.
     """
 
     text: str
@@ -100,7 +100,7 @@ def _has_plain_variable(parameter: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def _notes(parameters: Iterable[Any]) -> Iterator[str]:
-    """Yield what is said once of options instead of beside each."""
+    """Yield the notes that apply to several options."""
     options = [each for each in parameters if each.param_type_name == "option"]
     if plain := next(filter(_has_plain_variable, options), None):
         yield (
@@ -123,7 +123,7 @@ def _sections(parts: Iterable[tuple[str, tuple[str, str]]]) -> dict[str, list[tu
 
 
 class _Formatted:
-    """What a command and a group of commands have in common."""
+    """The help of a command or of a group of commands."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - Typer's
         """Write the text, then the examples."""

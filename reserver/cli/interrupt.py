@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _SAME_S = 0.3
-"""Presses within so many seconds are one: some parents send on what the terminal sent already."""
+"""Seconds in which presses count as one: some parents forward the terminal's signal."""
 
 _HELD_S = 1.0
-"""An event loop that does not take a press in so many seconds is held, as by an import. If it does,
-a person is told what a second one does."""
+"""Seconds after which an event loop that has not handled a press counts as held, as by an import. A
+later handled press reports the effect of a second one."""
 
 _GRACE_S = 5.0
-"""How long a command that is cancelled may take to put things right, in seconds."""
+"""Seconds of a cancelled command to clean up."""
 
 STOPPING_S = 25.0
 """The same of one that stops in good order, in seconds; Kubernetes gives a pod 30."""
@@ -51,17 +51,17 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class _Listener:
-    """What a signal does at the moment.
+    """The current effect of a signal.
 
     Attributes:
-        pipe: where the thread reads; -1 while nobody does.
-        wakeup: where C writes.
-        first: what the first press does; None for ending the process.
-        grace_s: how long that may take, in seconds.
-        is_taken: the event loop has begun with it.
+        pipe: the descriptor that the thread reads; -1 without a reader.
+        wakeup: the descriptor that C writes.
+        first: the action of the first press; None ends the process.
+        grace_s: seconds for that action.
+        is_taken: the event loop has started the action.
         is_elsewhere: Ctrl-C is meant for another program on this terminal.
-        pressed: the signal that came first; 0 before.
-        undo: puts back what the next user of the terminal would miss.
+        pressed: the first signal; 0 before.
+        undo: restores the terminal for its next user.
     """
 
     pipe: int = -1
@@ -113,7 +113,7 @@ class _Listener:
         return 0
 
     def handled(self, number: int, _: FrameType | None) -> None:
-        """Tell the thread of it; Python's handler."""
+        """Wake the thread; Python's signal handler."""
         with suppress(BlockingIOError):
             os.write(self.wakeup, bytes((number | _HANDLED,)))
 
@@ -130,7 +130,7 @@ _listener = _Listener()
 
 
 def handle_signals() -> None:
-    """Have signals end this process from now on, but for those that it was started to ignore."""
+    """Let signals end this process, except signals that it was started to ignore."""
     if _listener.pipe >= 0:
         return
     _listener.pipe, _listener.wakeup = os.pipe()

@@ -1,4 +1,4 @@
-"""What is wrong with fields of files, as `reserver validate` reports it."""
+"""Invalid fields of files, as `reserver validate` reports them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reserver.stores.configmap.entries import Entries
 
 @dataclass(frozen=True, slots=True)
 class InvalidField:
-    """Something that is wrong.
+    """An invalid field.
 
     Attributes:
         document: ``FILE`` or ``FILE:NUMBER``.
         key: the data key of a ConfigMap; else empty.
-        field: the path of the field; empty for all of it.
-        problem: what is wrong, with the value quoted.
-        remedy: what to write instead.
+        field: the path of the field; empty for the whole document.
+        problem: the problem, with the value quoted.
+        remedy: the text to write instead.
     """
 
     document: str

@@ -25,7 +25,7 @@ Step = str | int
 
 @dataclass(slots=True)
 class _Path:
-    """The values that steps lead to; `body` is what is written for each, of a range."""
+    """The values that steps lead to; `body` is the body of a range, written for each."""
 
     steps: Sequence[Step]
     body: list[str | _Path] | None = None
@@ -54,13 +54,13 @@ class JsonPath:
         self._parts = _read(f"{{{self.text}}}" if is_bare else self.text)
 
     def render(self, value: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
-        """Return what the template makes of a value.
+        """Return the text of the template for a value.
 
-        A field that is missing inside it is empty, as in kubectl: it may be optional. All of a
-        list's own fields are always there.
+        A missing inner field is empty, as in kubectl, because it may be optional. The fields of a
+        list are always there.
 
         Raises:
-            InvalidInput: the value is a list, and the template begins with another field than its.
+            InvalidInput: the value is a list, and the template begins with a field that lists lack.
         """
         if isinstance(value, dict) and all(isinstance(each, list) for each in value.values()):
             self._check(value)
@@ -78,7 +78,7 @@ class JsonPath:
 
 
 TEMPLATE: ContextVar[JsonPath | None] = ContextVar("template", default=None)
-"""That of `-o jsonpath=…`, which the command line was read with."""
+"""The template of `-o jsonpath=…` on the command line."""
 
 _FLAG = "jsonpath="
 

@@ -22,7 +22,7 @@ def waits_for_room(reservation: ReservationInfo) -> bool:
 def place(reservation: ReservationInfo, others: Iterable[ReservationInfo]) -> str:
     """Return a reservation's place in the line for its node; empty if it waits in none.
 
-    What was written first is backed first.
+    The earliest written reservation is backed first.
     """
     if not waits_for_room(reservation) or len(reservation.placements) != 1:
         return ""
@@ -41,7 +41,7 @@ def place(reservation: ReservationInfo, others: Iterable[ReservationInfo]) -> st
 
 
 async def find(client: Client, reservation: ReservationInfo) -> str:
-    """Return a reservation's place in line, among those of its node."""
+    """Return a reservation's place in the line for its node."""
     if not waits_for_room(reservation) or len(reservation.placements) != 1:
         return ""
     of_node = Selection(node=reservation.placements[0].node)
@@ -49,7 +49,7 @@ async def find(client: Client, reservation: ReservationInfo) -> str:
 
 
 async def report(client: Client, made: Sequence[ReservationInfo]) -> None:
-    """Report of new reservations why they may not do what is expected, on standard error."""
+    """Report on standard error why new reservations may not work as expected."""
     for each in made[:_MOST_REPORTED]:
         with suppress(CallFailed):  # Who may create need not have the right to read.
             if place_in_line := await find(client, each):

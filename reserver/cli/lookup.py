@@ -25,18 +25,18 @@ T = TypeVar("T")
 async def by_name(
     session: Session, name: str, call: Callable[[str], Awaitable[T]], namespace: str = ""
 ) -> T:
-    """Call with an id; or with that of the reservation of a name.
+    """Call with an id, or with the id of the reservation of a name.
 
-    A name is looked for in the namespace, which without `-n` is that of the kubeconfig's context,
-    then in Reserver's own, and then among all that `get` shows under that name.
+    A name is looked up in the namespace of `-n` or else of the kubeconfig's context, then in
+    Reserver's own, and then among all reservations that `get` shows.
 
     Args:
-        name: or id.
-        namespace: that `-n` names; empty for any.
+        name: the name or id.
+        namespace: the namespace of `-n`; empty for any.
 
     Raises:
-        Failed: none is called that, or several are.
-        CallFailed: whatever else the call raised.
+        Failed: no reservation has the name, or several have it.
+        CallFailed: the call failed for another reason.
     """
     missing, ended = f"there is no reservation {name!r}", ""
     for id_ in _ids(name, namespace, session.namespace):
@@ -53,7 +53,7 @@ async def by_name(
 
 
 def _ids(name: str, namespace: str, of_context: str) -> list[str]:
-    """Return what a name may be short for, before all are listed."""
+    """Return the ids that a name may stand for, without listing reservations."""
     key, bracket, _ = name.partition("[")
     if bracket and "/" not in key:  # As `get` shows an item of a list.
         return []

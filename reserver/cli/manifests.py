@@ -29,9 +29,9 @@ class ManifestDocument:
     """A document of a file.
 
     Attributes:
-        where: ``FILE``, or ``FILE:NUMBER`` of a file that has several, counted from 1.
-        value: what it says; None if it could not be read.
-        problem: why it could not be read.
+        where: ``FILE``, or ``FILE:NUMBER`` for a file with several, counted from 1.
+        value: the content; None if it could not be read.
+        problem: the reason why it could not be read.
     """
 
     where: str
@@ -133,16 +133,16 @@ _FORMS = "write a Reservation, or name and spec"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A reservation as a document describes it.
+    """A reservation in a document.
 
     Attributes:
-        where: where it is asked for.
-        namespace: of owners that do not say theirs; empty where the document names none.
+        where: the place of the document.
+        namespace: the namespace of owners without one; empty if the document names none.
         spec: in the form of docs/reservations.md, not yet checked.
-        path: where the spec stands in the document.
-        id: of the reservation that the document was printed from; empty if it does not say.
-        etag: the same.
-        labels: of its object, without those that Reserver itself writes.
+        path: the path of the spec in the document.
+        id: the id of the reservation that the document was printed from; may be empty.
+        etag: its etag; may be empty.
+        labels: labels of its object, without the labels that Reserver writes.
     """
 
     where: str
@@ -219,7 +219,7 @@ def kind_of(value: Any) -> tuple[str, str] | None:  # noqa: ANN401 - whatever YA
 
 
 def _check_annotations(value: Any) -> None:  # noqa: ANN401 - whatever YAML can hold
-    """Refuse annotations, as they would be lost; those of kubectl and our own carry nothing."""
+    """Refuse annotations, which would be lost; kubectl's and Reserver's own are ignored."""
     said = {} if value is None else value
     if not isinstance(said, dict):
         raise InvalidInput("metadata.annotations", f"{said!r:.60} is not a mapping", "remove it")

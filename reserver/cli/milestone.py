@@ -18,16 +18,16 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 
 
 class Milestone(StrEnum):
-    """How far a reservation has come."""
+    """A milestone in the life of a reservation."""
 
     IN_FORCE = "in-force"
-    """It holds, and its node has the room; or its owners have landed."""
+    """The reservation holds, and its node has the room; or its owners have landed."""
 
     CLAIMED = "claimed"
     """Every slot is claimed."""
 
     ENDED = "ended"
-    """It holds nothing any more, whatever the reason."""
+    """The reservation has ended, for any reason."""
 
     @property
     def words(self) -> str:

@@ -1,4 +1,4 @@
-"""Options and arguments that commands share; those that select reservations, and files."""
+"""Options and arguments that commands share, such as the selection of reservations and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DryRun(StrEnum):
 
     NONE = "none"
     CLIENT = "client"
-    """What would be sent."""
+    """Print the manifests, without a call."""
 
     SERVER = "server"
     """Whether it would fit."""
@@ -48,7 +48,7 @@ class Goal(StrEnum):
 
 
 def _namespace(text: str) -> str:
-    """Refuse what no namespace can be called; an empty text is as none."""
+    """Refuse an impossible name of a namespace; an empty text means no namespace."""
     try:
         names.check_label(text or "default", "--namespace", "a namespace's name")
     except InvalidInput as exc:
@@ -139,9 +139,7 @@ RequiredNamesArgument = Annotated[list[str], _NAMES]
 
 
 def check_named(named: Sequence[str], chosen: SelectionFlags, *, every: bool) -> None:
-    """Refuse names beside filters, and a change of all that nobody has asked for.
-
-    Labels say which, as with kubectl.
+    """Refuse names together with filters, and a change of all without `--all` or labels.
 
     Raises:
         Failed: neither names nor `--all` or labels are given, or both.
@@ -191,7 +189,7 @@ class SelectionFlags:
     """The fields of which an option was given."""
 
     def __post_init__(self) -> None:
-        """Refuse what is given and empty: an unset variable would mean all reservations."""
+        """Refuse empty values: an unset variable would select all reservations."""
         for name in self.given:
             value = getattr(self, name)
             if isinstance(value, str) and not value.strip():

@@ -32,7 +32,7 @@ class Output(StrEnum):
     """The wide table, for spreadsheets."""
 
     JSONPATH = "jsonpath"
-    """What a template makes of the JSON (`jsonpath.JsonPath`)."""
+    """The text of a template for the JSON (`jsonpath.JsonPath`)."""
 
 
 class Report(StrEnum):
@@ -92,7 +92,7 @@ def reservations(found: Sequence[ReservationInfo], output: Output, *, alone: boo
 
 
 def document(value: Any, output: Output | Report) -> None:  # noqa: ANN401 - whatever JSON can hold
-    """Print a value as JSON or YAML, or what the template makes of it."""
+    """Print a value as JSON, as YAML, or by the template."""
     if output.value == Report.JSONPATH.value:
         template = TEMPLATE.get()
         if template is None:
@@ -129,9 +129,9 @@ def objects(manifests: Sequence[Mapping[str, Any]], output: Output) -> None:
 
 
 def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """Return a value with its fields named as those of Kubernetes are.
+    """Return a value with field names in camel case, as in Kubernetes.
 
-    Names that are values stay: those of resources have no underscore.
+    Names that are values stay: names of resources have no underscore.
     """
     if isinstance(value, dict):
         return {_camel(name): in_camel_case(each) for name, each in value.items()}

@@ -24,10 +24,10 @@ def _split_namespace(text: str) -> tuple[str, str]:
 def owner(text: str, namespace: str) -> dict[str, Any]:
     """Return an entry of ``owners`` for ``pod/NAME``, ``KIND/NAME`` or ``LABEL=VALUE,…``.
 
-    ``NAMESPACE/`` in front of it counts, and `namespace` is that of others.
+    ``NAMESPACE/`` before the text overrides `namespace`.
 
     Raises:
-        Failed: it is none of them.
+        Failed: the text has another form.
     """
     own, text = _split_namespace(text)
     namespace = own or namespace

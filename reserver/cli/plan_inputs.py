@@ -74,7 +74,7 @@ class Cluster:
 
 
 async def from_dump(policy_file: str, name: str, *, without_holds: bool) -> Cluster:
-    """Return the cluster of a dump, with what a policy needs."""
+    """Return the cluster of a dump, with the inputs of a policy."""
     if policy_file == name == STDIN:
         problem = "standard input is the dump already; give the policy's file"
         raise WrongUsage(f"--policy-config-file: {problem}")
@@ -121,7 +121,7 @@ def _bounded(name: str, file: BinaryIO) -> Iterator[bytes]:
 
 
 async def from_cluster(policy_file: str, target: Target, *, without_holds: bool) -> Cluster:
-    """Return the live cluster, with what a policy and Reserver add."""
+    """Return the live cluster, with the inputs of a policy and Reserver's holds."""
     from reserver.k8s import credentials
     from reserver.k8s.client import ApiClient
     from reserver.rebalance.load_sources import Loads

@@ -23,7 +23,7 @@ from reserver.printable import printable
 T = TypeVar("T")
 
 LOOK_S = 0.5
-"""How often a command that waits looks, in seconds."""
+"""Seconds between two looks of a waiting command."""
 
 _UNANSWERED_S = 15.0
 """After so many seconds without a status, a message asks for a Reserver that moves pods."""
@@ -34,7 +34,7 @@ Document = Mapping[str, Any]
 
 
 class KubeClient(Protocol):
-    """What calls the API server (`k8s.client.ApiClient`)."""
+    """A client of the API server (`k8s.client.ApiClient`)."""
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         """Return an object, or a list."""
@@ -121,12 +121,12 @@ async def pause(client: KubeClient, namespace: str, name: str, *, paused: bool) 
 async def awaited(
     client: KubeClient, moves: Sequence[Document], timeout_s: float, *, tells: bool
 ) -> list[Document]:
-    """Return PodMoves as they are once all have ended, or the time is over.
+    """Return PodMoves once all have ended, or after the timeout.
 
     Args:
-        moves: as they were written.
-        timeout_s: how long to wait, in seconds; 0 for ever.
-        tells: each change of a phase is told.
+        moves: the written PodMoves.
+        timeout_s: seconds to wait; 0 for ever.
+        tells: each change of a phase is printed.
     """
     loop = asyncio.get_running_loop()
     begun, said = loop.time(), dict[str, str]()
@@ -190,7 +190,7 @@ async def followed(
 
 
 def left(moves: Sequence[Document]) -> str:
-    """Return what a command leaves that ends before its moves, and how to go on or to cancel."""
+    """Return the state that an interrupted command leaves, and how to go on or to cancel."""
     by_namespace: dict[str, list[str]] = {}
     for each in moves:
         by_namespace.setdefault(each["metadata"]["namespace"], []).append(name_of(each))

@@ -57,7 +57,7 @@ _FIRST = frozenset(
 """The fields of a reservation that versions before `_LENIENT_SINCE` have."""
 
 _PATIENCE_S = 30.0
-"""How long the API server may be busy, in seconds: after a change of a CRD it is for some."""
+"""Patience with a busy API server, in seconds: a changed CRD takes some."""
 
 _GROUP = f"/apis/{API_VERSION}"
 _NAMESPACES_OF_ROLES = "kube-system"
@@ -176,7 +176,7 @@ class _Looking:
         return sorted([*found, *quiet], key=lambda each: each.is_ok)
 
     async def _get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
-        """Return what the API server answers; while it is busy, ask again."""
+        """Return the API server's answer; repeat the request while it is busy."""
         backoff = Backoff(0.5, 3.0)
         deadline = time.monotonic() + _PATIENCE_S
         while True:

@@ -30,7 +30,7 @@ def of_ceiling(
     """Yield a finding if tenants hold more than the ceiling of the files.
 
     Args:
-        written: what is written.
+        written: the written reservations.
         nodes: the Node objects.
         there: the files.
         home: Reserver's own namespace, which is no tenant.

@@ -15,7 +15,7 @@ from reserver.stores.configmap.entries import STORE_LABEL
 Object = Mapping[str, Any]
 
 CONFIGURATION = "kube-scheduler-config"
-"""How the names of ConfigMaps with kube-scheduler's configuration begin, of any version."""
+"""The prefix of the names of ConfigMaps with kube-scheduler's configuration, in any version."""
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -69,7 +69,7 @@ KINDS = {
         _ADMISSION, "validatingwebhookconfigurations", is_namespaced=False
     ),
 }
-"""What the manifests of some version have."""
+"""The objects in the manifests of a version."""
 
 
 class Id(NamedTuple):

@@ -1,6 +1,6 @@
-"""Findings about what is written in a cluster: would another version read it as this one does?
+"""Findings about written objects: would another version read them as this one does?
 
-Each is a decision on documents that somebody has fetched.
+Each finding is a decision on fetched documents.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.entries import read_object
 
 MOST_NAMED = 5
-"""How many entries a line names; the rest is counted."""
+"""Most entries that a line names; the rest is counted."""
 
 SEAT_FIELD = "owners[].replaces"
 """The field that keeps the seat of a move for the replacement of its pod."""
@@ -41,8 +41,8 @@ _REMEDIES = {
     "schedule": "for each, first run `kubectl --namespace {} delete reservation {}`: it would hold "
     "at all times",
 }
-"""What to do about a field of an object before a version runs that does not have it, as more would
-be held or lent, or others could claim. Namespace and name of an object follow."""
+"""The action for a field before a version without that field runs, because more would be held or
+lent, or other pods could claim. Namespace and name of an object follow."""
 
 _WHOLE = frozenset({"nodes", "schedule"})
 """Fields without which an entry of a ConfigMap would hold something else."""
@@ -91,7 +91,7 @@ def keys_of(
 
 
 def object_of(item: ReservationObject, home: str, now: float) -> WrittenSpec:
-    """Return what a Reservation says."""
+    """Return the spec of a Reservation."""
     said = item.stored_status()
     is_read = said is not None and said.observed_generation == item.metadata.generation
     held = said is not None and said.phase != Phase.INVALID
@@ -158,7 +158,7 @@ def of_quotas(
     """Yield findings about namespaces whose Reservations exceed a quota that is new to them.
 
     Args:
-        written: what is written.
+        written: the written reservations.
         default: the quota of each namespace but `home`; None if they have been judged by it.
         home: Reserver's own namespace.
     """
@@ -214,11 +214,10 @@ REMEDIES = {
     "reservationquotas": "",
     "schedpatches": _DELETE.format("schedpatches --all --all-namespaces"),
 }
-"""The collections of features, and what is to be done before a version runs that has none; empty:
-nothing."""
+"""The collections of features, and the action before a version without them; empty for none."""
 
 _SINCE_0_2 = frozenset({"maintenancewindows"})
-"""Those that no version before 0.2 has."""
+"""Collections that no version before 0.2 has."""
 
 
 def of_features(

@@ -92,7 +92,7 @@ class PlanFlags:
 
     @property
     def goal(self) -> Goal:
-        """What the plan is to reach."""
+        """The goal of the plan."""
         if self.make_room:
             return Goal.MAKE_ROOM
         return Goal.DEFRAGMENT if self.defragment else Goal.POLICY
@@ -145,14 +145,14 @@ async def planned(flags: PlanFlags, dump: str, target: Target) -> Plan:
     """Return the plan.
 
     Args:
-        flags: what is to be planned.
+        flags: the flags of the plan.
         dump: file with the cluster's objects; empty for the live cluster.
-        target: the cluster, and where Reserver is.
+        target: the addresses of the cluster and of Reserver.
 
     Raises:
-        Failed: the policy or a dump cannot be read, or it asks for what cannot be.
+        Failed: the policy or a dump cannot be read, or the flags contradict.
         ApiError: the API server does not show the cluster.
-        LoadUnknown: a source of load does not say.
+        LoadUnknown: a source of load does not answer.
     """
     asked = await asyncio.to_thread(plan_inputs.read_pods, flags.pods) if flags.pods else None
     async with progress("Reading the cluster"):

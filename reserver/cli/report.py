@@ -127,10 +127,10 @@ class Period:
     """The data of a report.
 
     Attributes:
-        resource: of what.
-        begin: from when on.
-        end: until when.
-        held: what was held then.
+        resource: the resource.
+        begin: the start of the period.
+        end: the end of the period.
+        held: the capacity held in the period.
     """
 
     resource: str
@@ -167,7 +167,7 @@ async def fetch(client: Client, resource: str, namespace: str, back: timedelta) 
 
 
 async def _offers(client: Client, resource: str) -> dict[str, float]:
-    """Return what nodes offer of a resource, by name; nothing to a caller who may not read that."""
+    """Return the allocatable of a resource, by node; empty for a caller without that right."""
     try:
         async with progress("Reading nodes"):
             return {

@@ -29,26 +29,26 @@ class Fate(StrEnum):
     """The outcome of capacity that was held."""
 
     USED = "used"
-    """It was claimed in the end."""
+    """The capacity was claimed in the end."""
 
     UNUSED = "unused"
-    """It expired, or was removed, unclaimed."""
+    """The capacity expired or was removed unclaimed."""
 
     OPEN = "open"
-    """It is still held."""
+    """The capacity is still held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Capacity that was held for somebody for a while.
+    """Capacity that was held for an owner for a time.
 
     Attributes:
-        owner: who could claim it, in formatting.
-        reservation: its id, with the moment that it began.
-        begin: from when on.
-        end: until when.
+        owner: the owner, as printed.
+        reservation: the id of the reservation, with the start of the hold.
+        begin: the start of the hold.
+        end: the end of the hold.
         amount: in the unit of the resource.
-        fate: what became of it.
+        fate: the fate of the capacity.
     """
 
     namespace: str
@@ -183,9 +183,9 @@ def _span(
 def _of_slot(
     slot: Mapping[str, str], resource: str, nodes: Iterable[str], offers: Mapping[str, float]
 ) -> float | None:
-    """Return what a slot holds of a resource, in its unit; None for nothing.
+    """Return a slot's amount of a resource, in its unit; None for nothing.
 
-    A whole node is what these nodes offer on average, as far as they are still there.
+    A whole node counts as the average of the given nodes that still exist.
     """
     if (text := slot.get(resource)) is not None:
         return amount(resource, text)

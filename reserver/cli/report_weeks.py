@@ -1,4 +1,4 @@
-"""`reserver report --weekly`: what was held, claimed and used by week, and what it costs."""
+"""`reserver report --weekly`: held, claimed and used amounts by week, with costs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNPRICED = 2 + len(_NUMBERS)
 
 @dataclass(slots=True)
 class _Sums:
-    """What is summed of some accounts: amounts of one resource, and costs of all."""
+    """Sums of accounts: amounts of one resource, and costs of all."""
 
     hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_NUMBERS[:-1], 0.0))
     cost: float | None = None

@@ -1,4 +1,4 @@
-"""`reserver restore`: creates reservations again that somebody released by mistake."""
+"""`reserver restore`: creates again reservations that were released by mistake."""
 
 from __future__ import annotations
 

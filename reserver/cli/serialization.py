@@ -108,7 +108,7 @@ def says_the_same(document: Any, name: str, namespace: str, old: ReservationInfo
 
 
 def read_moment(text: str) -> datetime:
-    """Return an RFC 3339 time; the errors are those of `parse_moment`."""
+    """Return an RFC 3339 time; raises as `parse_moment` does."""
     return datetime.fromtimestamp(parse_moment(text), UTC)
 
 

@@ -1,4 +1,4 @@
-"""`reserver serve`: the extender beside kube-scheduler."""
+"""`reserver serve`: the extender of kube-scheduler."""
 
 from __future__ import annotations
 

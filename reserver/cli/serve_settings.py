@@ -1,11 +1,10 @@
 """The settings of `reserver serve`, read without Typer: its imports take 0.2 s of CPU.
 
-What is plainly right is read here, by the same declarations (`settings/flags.py`) and to the
-same settings. All else is left to Typer: help, mistakes and what they are called, and other ways to
-write a value.
+Plainly valid flags are read here, by the same declarations (`settings/flags.py`) and into the same
+settings. Typer reads all other command lines: help, errors, and other forms of values.
 
 Kubernetes adds variables for each Service of a pod's namespace: a Service `reserver-http` gives
-RESERVER_HTTP_PORT=tcp://10.0.0.7:80. They are no settings, whatever they are called.
+RESERVER_HTTP_PORT=tcp://10.0.0.7:80. Such variables are not settings.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def _number(text: str, most: int) -> int:
 
 
 _MADE_BY: dict[Any, Callable[[str], Any]] = {bool: _SWITCH.__getitem__}
-"""What makes a value of a type that does not do so itself, as paths and enumerations do."""
+"""Converters of types whose constructor does not read text, as paths and enumerations do."""
 
 
 _PREFIX = "RESERVER_"

@@ -22,7 +22,7 @@ RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")
 """Resources that most clusters have."""
 
 _NEAR = 0.7
-"""How near a word has to be: `gpu` is not `cpu`."""
+"""Least similarity of a suggested word: `gpu` is not `cpu`."""
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, before: str = "") -> str:
@@ -74,7 +74,7 @@ async def why_none(client: Client, selection: Selection) -> str:
 
 
 async def _readable(words: AsyncIterable[str]) -> list[str]:
-    """Return words of Reserver; none to a caller who may not read them."""
+    """Return words of Reserver; none for a caller without the right to read them."""
     try:
         return [each async for each in words]
     except CallFailed:
@@ -146,7 +146,7 @@ async def _namespaces(client: KubeClient, name: str) -> list[str]:
 
 
 async def _names(client: KubeClient, path: str) -> list[str]:
-    """Return the names of a collection; none to a caller who may not read them."""
+    """Return the names of a collection; none for a caller without the right to read them."""
     with suppress(ApiError):
         listed = decode(ObjectList, await client.get(path, {"limit": str(_MOST)}))
         return [metadata_of(each).name for each in listed.items or ()]

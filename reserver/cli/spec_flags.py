@@ -173,7 +173,7 @@ class SpecFlags:
         return document
 
     def _path(self, flag: Declared) -> str:
-        """Return the field that a flag gives: whole nodes have their selector beside them."""
+        """Return the path of a flag's field; the selector of whole nodes is next to `nodes`."""
         is_theirs = flag.field == "node_selectors" and self.nodes is not None
         return "nodes.selector" if is_theirs else flag.path
 

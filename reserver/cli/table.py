@@ -52,8 +52,8 @@ def show(
         columns: titles in capital letters.
         rows: as many cells each as there are columns.
         right: the columns of numbers.
-        is_folded: what is wider than a terminal is folded within its columns; else each row becomes
-            lines, one for each column.
+        is_folded: a table wider than the terminal is folded within its columns; else each row
+            becomes lines, one for each column.
         is_titled: without titles the rows are plain everywhere.
     """
     if not is_titled:
@@ -104,7 +104,7 @@ def line(row: Row, widths: Sequence[int]) -> str:
 
 
 def drawn(columns: Sequence[str], rows: Iterable[Row], *, right: Iterable[str] = ()) -> Table:
-    """Return rows as a table of Rich; the arguments are those of `show`."""
+    """Return rows as a table of Rich; arguments as in `show`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -146,10 +146,10 @@ def bar(total: int, used: int, held: int, width: int = _BAR_WIDTH) -> list[Cell]
     """Return a bar with its used, held and free parts.
 
     Args:
-        total: what the whole bar stands for; all is drawn as full where it is exceeded.
-        used: what is used of it, in the same unit.
-        held: what is held of it.
-        width: of the whole bar, in characters.
+        total: the amount of the whole bar; a larger amount is drawn as full.
+        used: the used amount, in the same unit.
+        held: the held amount.
+        width: the width of the whole bar, in characters.
     """
     whole = max(total, used + held, 1)
     used_cells = _cells(used, whole, width)
@@ -161,7 +161,7 @@ def bar(total: int, used: int, held: int, width: int = _BAR_WIDTH) -> list[Cell]
 
 
 def fitting(bars: int, others: Sequence[int], most: int = _BAR_WIDTH) -> int:
-    """Return the width of bars beside columns of other widths, so that a row fits the terminal."""
+    """Return the width of bars next to other columns, so that a row fits the terminal."""
     from rich.console import Console
 
     taken = sum(others) + _BETWEEN * (bars + len(others) - 1)

@@ -1,4 +1,4 @@
-"""Where Reserver is, by the flags of a command."""
+"""The address of Reserver, by the flags of a command."""
 
 from __future__ import annotations
 

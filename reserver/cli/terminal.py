@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reserver.client import CallFailed
 
 _LONGEST_LINE = 4096
-"""What a terminal gives at a time."""
+"""Most characters that a terminal passes on at once."""
 
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
 

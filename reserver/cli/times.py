@@ -35,18 +35,18 @@ def duration(flag: str, text: str) -> timedelta:
 
 
 def moment(flag: str, text: str, now: datetime, local: Localize = datetime.astimezone) -> datetime:
-    """Return a moment that a flag gives: one of `FORMS`.
+    """Return the moment of a flag, in one of `FORMS`.
 
-    A time of day without a day is the next one. Without a zone it is local.
+    A time of day without a day is the next one. A time without a zone is local.
 
     Args:
-        flag: its name, for errors.
+        flag: the name of the flag, for errors.
         text: the moment.
-        now: the present, in the zone of whoever writes.
+        now: the present, in the user's zone.
         local: gives a naive datetime the local zone.
 
     Raises:
-        Failed: it is none.
+        Failed: the text is not a moment.
     """
     problem = f"{shorten(text)!r} is not a time"
     try:

@@ -115,7 +115,7 @@ def quotas(
 
 
 def _slot(given: Sequence[str]) -> dict[str, str]:
-    """Return what one slot takes, as `--slot` gives it: also several with commas."""
+    """Return the resources of one slot from `--slot`, which may have several with commas."""
     each = [part for text in given for part in text.split(",")]
     wanted = dict(pair("--slot", text, "cpu=2") for text in each)
     for name, text in wanted.items():
@@ -138,10 +138,10 @@ async def _show_nodes(
     """Print the capacity of nodes.
 
     Args:
-        names: only these; all if it is empty.
-        resources: the ones that a table shows.
-        slot: what one slot takes whose number to say; empty for none.
-        clear: on a terminal, in place of what it shows.
+        names: the nodes to print; all if empty.
+        resources: the resources of the table.
+        slot: the resources of a slot to count; empty for none.
+        clear: replace the screen of a terminal.
     """
     async with progress("Asking for the capacity of nodes"):
         found = [each async for each in client.capacity.nodes(names, slot)]

@@ -51,10 +51,10 @@ _METRICS = (
     "reserver_client_requests_total{",
     "reserver_extender_calls_total{",
 )
-"""What the view of health shows."""
+"""The metrics in the view of health."""
 
 _PAGE = 500
-"""How many nodes are listed with one call, for their labels."""
+"""Nodes listed with one call, for their labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

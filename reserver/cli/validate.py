@@ -74,10 +74,10 @@ class Validation:
     """The result of a validation.
 
     Attributes:
-        reservations: how many are valid.
-        windows: how many MaintenanceWindows are.
-        problems: what is wrong with all others.
-        notes: what else there is to know, each with its document.
+        reservations: the number of valid reservations.
+        windows: the number of valid MaintenanceWindows.
+        problems: the invalid fields.
+        notes: further remarks, each with its document.
     """
 
     reservations: int
