@@ -207,7 +207,7 @@ def test_a_window_that_comes_again_gives_nodes_back_and_takes_them_for_the_next(
     assert plan.is_cordoned(node)
     plan.change(window, schedule=schedule | {"until": shown(this)})
     plan.wait_given_back(node)
-    assert plan.phase(window) == "Over"
+    wait_for(lambda: plan.phase(window) == "Over", "the window is over")
 
 
 def test_what_finds_no_seat_stays_unless_the_window_allows_it(plan: Plan) -> None:
