@@ -156,12 +156,13 @@ def _pending(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Jud
     if move.is_planned and (why := transitions.outdated(move, seen)):
         return finished(move, now, MovePhase.FAILED, MoveReason.PLAN_OUTDATED, why)
     move = at_window(move, seen.turn, now)
-    if move.is_surging and seen.surge is not None and seen.surge.unfit:
+    if waits := held_back(move, seen.turn, begins=True):
+        return waits
+    surges = move.is_surging and not move.is_entering
+    if surges and seen.surge is not None and seen.surge.unfit:
         message = f"Reserver evicts the pod, because it cannot surge: {seen.surge.unfit}"
         waiting = {"reason": MoveReason.WAITS_FOR_TURN, "message": message}
         return with_status(fallen_back(move, seen.surge.unfit, now), **waiting), ()
-    if waits := held_back(move, seen.turn, begins=True):
-        return waits
     if move.spec.mode is MoveMode.EVICT_ONLY:
         return ready_to_evict(move, started_at=now), ()
     return with_status(move, phase=MovePhase.RESERVING, seat=move.seat_name, started_at=now), ()

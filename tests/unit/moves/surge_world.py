@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION
+from reserver.k8s.objects.times import show_moment
 from reserver.settings.serve import Settings
 from tests.unit.moves.world import PODS, SETS, Document, World
 
@@ -20,12 +21,14 @@ class SurgeWorld(World):
         has_set: whether the ReplicaSet is there; without it nobody makes or removes pods.
         least: the fewest ready pods that the Service has had since it had one.
         set_spec: of the ReplicaSet.
+        is_deleted: whether the ReplicaSet is being deleted, and waits for its pods to go.
     """
 
     def __init__(self, **spec: Any) -> None:
         self.becomes_ready, self.deletes, self.has_set = True, True, True
         self.least = 1
         self.set_spec: Document = spec
+        self.is_deleted = False
         super().__init__()
         self.api.objects[DEPLOYMENT] = deployment()
         for pod in self.api.of(PODS):
@@ -84,7 +87,9 @@ class SurgeWorld(World):
             "template": {"metadata": {"labels": HASH}, "spec": template(self.cpu)},
             **self.set_spec,
         }
-        metadata = {"name": "web", "uid": "rs-web", "ownerReferences": [maker]}
+        metadata: Document = {"name": "web", "uid": "rs-web", "ownerReferences": [maker]}
+        if self.is_deleted:
+            metadata["deletionTimestamp"] = show_moment(self.api.now)
         status = {"readyReplicas": sum(map(_is_ready, pods))}
         self.api.objects[f"{SETS}/web"] = {"metadata": metadata, "spec": spec, "status": status}
 
@@ -94,8 +99,8 @@ class SurgeWorld(World):
 
     def _replica_set(self) -> None:
         """Make what is missing, and remove what is too many, as the real one ranks pods."""
-        pods = self.pods()
-        for _ in range(self.replicas - len(pods) if self.has_set else 0):
+        pods, makes = self.pods(), self.has_set and not self.is_deleted
+        for _ in range(self.replicas - len(pods) if makes else 0):
             self.make_pod()
         if self.deletes and self.has_set:
             for pod in sorted(pods, key=_rank)[: max(len(pods) - self.replicas, 0)]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.cluster.pod import ClaimUse
 from reserver.moves.advance import MoveStep, advance
 from reserver.moves.effects import HandOver, StartCopy
 from reserver.moves.model import Replacement
@@ -17,6 +18,8 @@ from reserver.moves.observation import (
     ObservedSurge,
 )
 from reserver.moves.phases import MoveMode, MovePhase
+from reserver.moves.surges import exclusive_volume
+from tests.builders import pod, state_of
 from tests.unit.moves.build import BACKED, NOW, POD, leaving, move, seen, wanted
 
 COPY = ObservedCopy("web-copy", "uid-copy")
@@ -136,10 +139,10 @@ def test_a_copy_is_given_up_when(when: str) -> None:
     assert (after.move.is_over, after.move.status.reason) == (True, reason)
 
 
-@pytest.mark.parametrize("pod", [None, leaving(), replace(POD, is_finished=True)])
-def test_a_copy_takes_the_place_of_a_pod_that_goes_by_itself(pod: ObservedPod | None) -> None:
+@pytest.mark.parametrize("gone", [None, leaving(), replace(POD, is_finished=True)])
+def test_a_copy_takes_the_place_of_a_pod_that_goes_by_itself(gone: ObservedPod | None) -> None:
     """Such a pod needs no mark: its ReplicaSet counts it no more."""
-    after = step(HANDED, surge(READY, pod=pod))
+    after = step(HANDED, surge(READY, pod=gone))
     assert [type(each) for each in after.effects] == [HandOver]
 
 
@@ -157,3 +160,19 @@ def test_a_copy_that_is_not_ready_any_more_has_no_longer_time_than_before() -> N
     after = step(HANDED, surge(READY._replace(is_ready=False)))
     assert after.move.status.phase is MovePhase.SURGING
     assert after.move.deadline == NOW - 10 + after.move.spec.timeout_s
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        pytest.param(ClaimUse("web-scratch", is_ephemeral=True), "", id="the copy gets its own"),
+        pytest.param(ClaimUse("data"), "cannot use its volume claim data", id="not seen yet"),
+    ],
+)
+def test_a_volume_claim_keeps_a_pod_from_surging_unless_it_is_ephemeral(
+    claim: ClaimUse, said: str
+) -> None:
+    claiming = replace(pod("web"), volume_claims=(claim,))
+    why = exclusive_volume(claiming, state_of(claiming).snapshot)
+    assert said in why
+    assert bool(why) is bool(said)

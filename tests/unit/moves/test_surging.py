@@ -1,5 +1,6 @@
 """Pods that surge: a copy is ready before the pod goes, whatever comes in between."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from tests.unit.moves.world import MOVES, PODS, Document
 FORBIDDEN = ApiError(403, "Forbidden", "exceeded quota: pods=1")
 
 
-async def begun(**spec: Any) -> SurgeWorld:
+async def begun(*, paused: bool = False, **spec: Any) -> SurgeWorld:
     world = SurgeWorld(**spec)
     await world.start()
-    world.move(mode="SurgeFirst")
+    world.move(mode="SurgeFirst", paused=paused)
     return world
 
 
@@ -391,3 +392,70 @@ async def test_without_the_feature_a_move_says_so_and_evicts() -> None:
     status = await world.settle()
     assert "without featureGates.SurgeMoves" in status["fallback"]
     assert status["reason"] == "Landed"
+
+
+async def test_a_rollout_while_a_move_is_paused_does_not_make_it_evict_later() -> None:
+    world = await begun(paused=True)
+    world.api.objects[DEPLOYMENT] = UNFIT["is being rolled out"]
+    await world.rounds(3)
+    assert "fallback" not in world.status
+    world.api.objects[DEPLOYMENT] = deployment()
+    world.edit(paused=False)
+    await world.settle()
+    moved(world)
+
+
+async def test_a_pod_without_a_node_does_not_fall_back_to_an_eviction() -> None:
+    world = SurgeWorld()
+    world.schedules = False
+    world.api.objects[DEPLOYMENT] = UNFIT["strategy Recreate"]
+    await world.start()
+    world.replicas = 2
+    world.make_pod()
+    world.move("web-1", mode="SurgeFirst")
+    await world.rounds(3)
+    assert "fallback" not in world.status
+    world.schedules = True
+    status = await world.settle()
+    assert (status["reason"], world.evictions, status.get("fallback")) == ("Landed", [], None)
+
+
+async def test_a_feature_that_is_turned_off_with_a_copy_under_way_lets_it_take_over() -> None:
+    world = await copying()
+    world.settings = super(SurgeWorld, world).settings  # type: ignore[method-assign]
+    await world.start()
+    world.becomes_ready = True
+    await world.settle()
+    moved(world)
+
+
+@pytest.mark.parametrize("missed", [1, 2])
+async def test_an_api_server_that_does_not_answer_ends_no_surge(missed: int) -> None:
+    """Whether the pod can still surge is known once it answers."""
+    world = await copying()
+    ask = world.api.get
+
+    async def get(path: str, params: Mapping[str, str] | None = None) -> bytes:
+        nonlocal missed
+        if path.startswith("/apis/apps/v1/") and missed:
+            missed -= 1
+            raise ApiError(503, "ServiceUnavailable", "etcd has no leader")
+        return await ask(path, params)
+
+    world.api.get = get  # type: ignore[method-assign]
+    world.becomes_ready = True
+    await world.settle()
+    assert missed == 0
+    moved(world)
+
+
+async def test_a_workload_that_is_deleted_in_the_foreground_succeeds_without_a_replacement() -> (
+    None
+):
+    """Its ReplicaSet stays until its pods are gone, and makes no others."""
+    world = await copying()
+    await world.round()
+    world.is_deleted = True
+    world.api.remove(f"{PODS}/web-0")
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
