@@ -50,7 +50,7 @@ class Surges:
         is_its_turn = move.status.phase is MovePhase.PENDING and self.may_begin(move)
         matters = is_its_turn or move.status.phase in SURGE_PHASES
         owner = self.workload(move) if move.is_surging and matters else None
-        if owner is None or move.is_entering:
+        if owner is None:
             return None
         if not self.is_on and not move.may_have_copy:
             return ObservedSurge(unfit="Reserver runs without featureGates.SurgeMoves")

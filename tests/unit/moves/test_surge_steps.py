@@ -18,9 +18,11 @@ from reserver.moves.observation import (
     ObservedSurge,
 )
 from reserver.moves.phases import MoveMode, MovePhase
-from reserver.moves.surges import exclusive_volume
+from reserver.moves.surges import Surges, exclusive_volume
+from reserver.moves.workloads import Workload
 from tests.builders import pod, state_of
-from tests.unit.moves.build import BACKED, NOW, POD, leaving, move, seen, wanted
+from tests.unit.k8s.fakes import ScriptedClient
+from tests.unit.moves.build import BACKED, NOW, POD, WEB, leaving, move, seen, wanted
 
 COPY = ObservedCopy("web-copy", "uid-copy")
 READY = COPY._replace(node="worker-2", is_ready=True)
@@ -176,3 +178,12 @@ def test_a_volume_claim_keeps_a_pod_from_surging_unless_it_is_ephemeral(
     why = exclusive_volume(claiming, state_of(claiming).snapshot)
     assert said in why
     assert bool(why) is bool(said)
+
+
+async def test_a_move_that_waits_for_its_turn_asks_for_no_workload() -> None:
+    """Hundreds may wait, and each is stepped again at each arbitration."""
+    client, waiting = ScriptedClient(), move(spec=wanted(mode=MoveMode.SURGE_FIRST))
+    workload = Workload("shop", WEB)
+    surges = Surges(client, lambda: NOW, lambda _: workload, lambda _: False, is_on=True)
+    assert await surges.read(waiting) is None
+    assert client.requests == []

@@ -459,3 +459,14 @@ async def test_a_workload_that_is_deleted_in_the_foreground_succeeds_without_a_r
     world.api.remove(f"{PODS}/web-0")
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Succeeded", "NotReplaced")
+
+
+async def test_another_pod_of_the_name_of_a_pod_that_went_delays_no_handover() -> None:
+    world = await copying()
+    (copy,) = world.copies()
+    world.api.remove(f"{PODS}/web-0")
+    namesake = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": {}}
+    for each in (copy, world.api.add(PODS, namesake)):
+        world._ready(each)
+    await until(world, "Succeeded")
+    assert world.status["reason"] == "Landed"
