@@ -63,7 +63,7 @@ class Lending:
         is_on: whether holds lend at all, which needs a recaller that may delete borrowers.
         on_change: called with a node whose remaining lent room has changed.
         on_reopened: called with a node that lends again after a recall.
-        own_slots: called with a node and the UIDs of borrowers there; returns by UID the amounts of
+        own_slots: called with a node and the borrowers there, by UID; returns by UID the amounts of
             their own slots that are held again once they are gone.
     """
 
@@ -72,7 +72,7 @@ class Lending:
         self.is_on = False
         self.on_change: Callable[[str], None] = lambda _: None
         self.on_reopened: Callable[[str], None] = lambda _: None
-        self.own_slots: Callable[[str, Iterable[str]], Mapping[str, Mapping[str, int]]] = (
+        self.own_slots: Callable[[str, Mapping[str, Pod]], Mapping[str, Mapping[str, int]]] = (
             lambda _, __: _NO_SLOTS
         )
         self._held: dict[str, Mapping[str, int]] = {}

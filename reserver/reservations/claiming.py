@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 
 from reserver.cluster.pod import Pod
@@ -140,18 +140,21 @@ class Claiming(Lifecycle):
         by_edition = self._claims.by_edition(account)
         return len(by_edition) if account.reservation.lasting else self.claimed(ref)
 
-    def _own_slots(self, node: str, pod_uids: Iterable[str]) -> dict[str, dict[str, int]]:
+    def _own_slots(self, node: str, pods: Mapping[str, Pod]) -> dict[str, dict[str, int]]:
         """Return by UID what pods on a node have in slots that are held again once they are gone.
 
         Of pods that say they claimed more slots than there are the first ones have them.
         """
         found: dict[str, dict[str, int]] = {}
-        claimed = (self._accounts(self._claims.by(uid)) for uid in pod_uids)
-        for account in dict.fromkeys(chain.from_iterable(claimed)):
+        claimed = (self._accounts(self._claims.by(uid)) for uid in pods)
+        named = (self._register.naming(pod.name) for pod in pods.values())
+        for account in dict.fromkeys(chain.from_iterable(chain(claimed, named))):
             hold = account.hold_on(node)
-            if hold is None or not self._comes_back(account):
+            # A reservation that is being removed returns nothing any more.
+            if hold is None or not (hold.returning and self._comes_back(account)):
                 continue
-            there = (uid for uid, claim in account.claimants.items() if claim.node == node)
+            claims = account.claimants.items()
+            there = (uid for uid, claim in claims if uid in pods or claim.node == node)
             for uid in islice(there, hold.reservation.slots):
                 found[uid] = total((found.get(uid, {}), hold.reservation.resources))
         return found

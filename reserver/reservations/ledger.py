@@ -100,11 +100,11 @@ class Ledger(Claiming):
         self._claims.adopt(adopted, judged.identity)
         if before is not None and is_same:
             self._claims.rename(before.identity, judged.identity)
+        self._holdings.recount_borrowers(self._register[reservation.ref].holds)
 
     def _let_go(self, account: Account) -> None:
         """Drop the claims that name a former expiry of a reservation."""
-        gone = [account.release(uid) for uid in self._claims.let_go(account)]
-        if any(gone):
+        if sum(map(account.release, self._claims.let_go(account))):
             self._settle(account)
 
     def _undo(self, written: Reservation, before: Account | None, old: Entry | None) -> None:

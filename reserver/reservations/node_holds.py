@@ -252,6 +252,11 @@ class NodeHolds:
         if is_freed:
             self._listener.on_capacity_freed(node)
 
+    def recount_borrowers(self, holds: Iterable[Hold]) -> None:
+        """Count anew what borrowers take on the nodes of some holds, as claims have changed."""
+        for hold in holds:
+            self._snapshot.recount_borrowed(hold.reservation.node)
+
     def _index(self, node: str, hold: Hold) -> None:
         """Update the indexes of a node for a hold."""
         _put(self._by_node, node, hold)

@@ -96,8 +96,7 @@ def test_all_answers_are_those_of_plain_sums(drawn: Drawn, change: str, number: 
         assert answer is None or sorted(verdict.nodes) == sorted(answer), pod
         is_sent = {Nominate, Retry} & {*map(type, verdict.effects)}
         # It comes back anyway, or with those whom its room is promised to.
-        is_others = bool(is_sent) or any(expected.promised(pod, n) for n in names[pod.uid])
-        waits = verdict.waits_for is not None and not is_others
+        waits = verdict.waits_for is not None and not is_sent
         state.judged(pod, names[pod.uid], waits=waits, for_seat=verdict.waits_for is WaitsFor.SEAT)
         if pod.group and verdict.nodes:
             gang.put(pod, node := verdict.nodes[0], expected.there(pod, node, gang), expected)
@@ -159,7 +158,7 @@ def check_wake(
     for pod in expected.drawn.asking:
         # Of the end of a pod kube-scheduler knows by itself, and has the owners try again.
         is_told = expected.drawn.ended and expected.seats_of(pod)
-        waits = pod.uid in state.waiting and not (pod.group or is_told)
+        waits = pod.uid in state.waiting and not is_told
         if waits and expected.filter(pod, names[pod.uid]):
             assert pod.uid in order
             assert looking().judge(pod.uid), pod

@@ -17,7 +17,7 @@ from reserver.cluster.storage import Volume, VolumeClaim
 from reserver.reservations.entry import identified
 from reserver.reservations.quota import Quota
 from reserver.reservations.recurrence import Recurrence
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.explain import explain
@@ -703,6 +703,47 @@ def test_what_a_borrower_has_in_a_slot_of_its_own_is_not_borrowed(cpu: str, borr
     assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == borrowed
     state.ledger.advance(NOW + 60)  # The slot does not come back any more.
     assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+
+
+def test_a_borrower_whose_own_reservation_is_released_borrows_all_that_it_requests() -> None:
+    state = in_own_slot("4")
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
+    state.ledger.drop(MINE.ref)
+    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+    assert passes(pod("stranger", cpu="8"), state)
+
+
+def test_a_borrower_keeps_its_own_slot_when_the_reservation_is_extended() -> None:
+    state = in_own_slot("4")
+    state.ledger.put(identified(replace(MINE, expires_at=NOW + 600)))
+    state.ledger.advance(NOW + 60)
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
+
+
+def test_a_borrower_has_a_slot_that_it_claimed_by_the_name_of_an_older_version() -> None:
+    shared = reservation("mine", rules=[rule(app="x")], reusable=True, cpu="4")
+    older = frozenset({f"{shared.record}@{shared.digest}"})
+    guest = replace(borrower("a", "4", on="worker-1"), labels={"app": "x"}, claims=older)
+    state = lending(node("worker-1", cpu="12"), LENT, guest, shared)
+    assert state.ledger.claimed(shared.ref) == 1
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
+
+
+def test_a_slot_that_does_not_come_back_is_no_own_slot_of_a_borrower() -> None:
+    mine = reservation("mine", rules=[rule(app="x")], slots=2, lends_below=100, cpu="4")
+    claims = frozenset({mine.identity})
+    guest = replace(borrower("a", "4", on="worker-1"), labels={"app": "x"}, claims=claims)
+    state = lending(node("worker-1", cpu="12"), mine, guest)
+    assert state.ledger.claimed(mine.ref) == 1
+    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+
+
+def test_a_borrower_that_was_bound_before_its_reservation_was_shown_has_its_own_slot() -> None:
+    guest = replace(borrower("a", "4", on="worker-1"), revision=20)
+    state = lending(node("worker-1", cpu="12"), LENT, guest)
+    state.ledger.put(MINE, Written(10, 10))
+    assert state.ledger.claimed(MINE.ref) == 1
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
 
 
 def test_who_leaves_a_slot_of_its_own_stops_no_lending() -> None:
