@@ -95,25 +95,20 @@ def improve(
     can_empty: Rows,
     limit: TimeLimit,
 ) -> Improved:
-    """Carry out a plan that gains at least as much as another, with no more moves for as much.
+    """Carry out the best plan of a search, which is at least as good as the given plan.
 
     Args:
-        planned: the cluster; pods go to rows that are not closed. As it is after all moves when
-            this returns.
-        steps: the moves of the plan that is known.
-        movable: bool array, pods: whether it may be moved, or is to land.
-        can_empty: rows; each is a gain if none of those pods is there.
-        limit: of the search.
+        planned: the cluster; pods go to rows that are not closed. Afterwards the cluster after
+            all moves.
+        steps: the moves of the given plan.
+        movable: bool array, pods: pods that may move or should land.
+        can_empty: rows; each without movable pods is a gain.
+        limit: the time limit of the search.
     """
     search = _Search(planned, steps, movable, can_empty)
-    open_rows = ~planned.closed
-    count = int(np.count_nonzero(open_rows))
-    most = fewest = None
+    count = int(np.count_nonzero(~planned.closed))
     gaining = limit.share(1 - _SAVING_SHARE)
-    if np.count_nonzero(movable) <= MOST_PODS:
-        kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
-        share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
-        most, fewest = search.everywhere(open_rows, limit.share(share))
+    most, fewest = _everywhere(search, planned, movable, limit)
     near = search.neighbourhoods(np.random.default_rng(0))
     ways = (
         (near.gaining, 1),
@@ -139,10 +134,21 @@ def improve(
             is_dear = -saved >= _DEAR
         elif is_dear and not more:
             is_dear = saved >= _LITTLE * -before.moves
-        turn += not has_gained  # What gains is asked again.
+        turn += not has_gained  # A way that gains is tried again.
         factor = _GROWTH if limit.clock() - began < _TURN_S else 1 / _GROWTH
         nodes[way] = min(max(_FEWEST_NODES, round(nodes[way] * factor)), count)
     return Improved(search.steps, most, fewest if most == search.score.gained else None)
+
+
+def _everywhere(
+    search: _Search, planned: PlanningSnapshot, movable: Bools, limit: TimeLimit
+) -> tuple[int | None, int | None]:
+    """Search among all nodes at once if the cluster is small; return bounds on gain and moves."""
+    if np.count_nonzero(movable) > MOST_PODS:
+        return None, None
+    kinds = len({planned.kind(number) for number in np.flatnonzero(movable).tolist()})
+    share = _FIRST_SHARE * (1.0 if kinds <= _MANY_KINDS else 0.5 * _MANY_KINDS / kinds)
+    return search.everywhere(~planned.closed, limit.share(share))
 
 
 class _Search:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "reserver"
 MOST_LINES = 300
+MOST_FUNCTION_LINES = 40
 
 
 def modules() -> Iterator[tuple[str, str]]:
@@ -28,3 +29,20 @@ def test_no_class_name_stands_twice() -> None:
 def test_a_module_is_read_in_one_sitting() -> None:
     sizes = {path: text.count("\n") for path, text in modules()}
     assert not {path: lines for path, lines in sizes.items() if lines > MOST_LINES}
+
+
+def test_a_function_is_short_without_its_docstring() -> None:
+    sizes = {
+        f"{path}: {node.name}": _lines(node)
+        for path, text in modules()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert not {name: lines for name, lines in sizes.items() if lines > MOST_FUNCTION_LINES}
+
+
+def _lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = node.body[0]
+    is_docstring = ast.get_docstring(node) is not None
+    docstring = (first.end_lineno or 0) - first.lineno + 1 if is_docstring else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - docstring
