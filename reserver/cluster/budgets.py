@@ -1,7 +1,7 @@
 """PodDisruptionBudgets, and the evictions that they still allow.
 
 The eviction API refuses a pod that several budgets select, and a pod whose budget allows no further
-disruption. A pod that does not run needs no budget, and an unready one not always
+disruption. A pod that does not run or is being deleted needs no budget, an unready one not always
 (registry/core/pod/storage/eviction.go).
 """
 
@@ -67,7 +67,8 @@ class Budgets:
 
     def _names(self, pod: Pod) -> tuple[PodName, ...]:
         """Return the budgets that protect a pod; none if it moves by live migration."""
-        if migrates(pod.controller) or pod.health is PodHealth.NOT_RUNNING:
+        is_over = pod.terminating or pod.health is PodHealth.NOT_RUNNING
+        if is_over or migrates(pod.controller):
             return ()
         budgets = self._in.get(pod.name.namespace)
         if not budgets:

@@ -103,7 +103,7 @@ def _go_safely(
 ) -> bool:
     """Make all pods move whose new nodes have room for all that are to come; return if any did.
 
-    The company of others stays for now.
+    The company of others stays for now, unless nobody else waits.
     """
     numbers = np.fromiter(waiting, dtype=np.intp)
     rows, at = np.unique(np.fromiter(waiting.values(), dtype=np.intp), return_inverse=True)
@@ -111,7 +111,8 @@ def _go_safely(
     np.add.at(coming, at, planned.requests[numbers])
     has_room = np.all((planned.free[rows] >= coming) | (coming == 0), axis=1)
     is_safe = dict(zip(rows.tolist(), has_room.tolist(), strict=True))
-    safe = [number for number, row in waiting.items() if is_safe[row] and number not in company]
+    stays = company if any(number not in company for number in waiting) else ()
+    safe = [number for number, row in waiting.items() if is_safe[row] and number not in stays]
     return _take(waiting, lambda n: _go(planned, n, waiting[n], steps), safe)
 
 

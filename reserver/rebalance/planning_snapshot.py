@@ -151,12 +151,13 @@ class PlanningSnapshot:
 
     @cached_property
     def _rules(self) -> Rows:
-        """Intp array, pods: a number of what decides where each may go."""
+        """Intp array, pods: a number of what decides whether and where each may go."""
         known, found = dict[object, int](), list[int]()
         for pod in self.pods:
-            same = (pod.name.namespace, id(pod.labels), id(pod.constraints))
+            same = (pod.name.namespace, id(pod.labels), id(pod.constraints), pod.health)
             if same not in known:  # Most pods of a template share their values.
-                rules = (pod.name.namespace, frozenset(pod.labels.items()), pod.constraints)
+                labels = frozenset(pod.labels.items())
+                rules = (pod.name.namespace, labels, pod.constraints, pod.health)
                 known[same] = known.setdefault(rules, len(known))
             found.append(known[same])
         return np.array(found, dtype=np.intp)

@@ -155,11 +155,15 @@ def check_wake(
     looking = partial(Wake, heard.freed, state, expected.drawn.now, changed=heard.nodes)
     looking = partial(looking, lately=[*state.waiting], seats_are_over=True)
     order = outcome(looking().order())
+    gangs = {space: Gang() for space in SPACES}
     for pod in expected.drawn.asking:
+        gang = gangs[pod.name.namespace] if pod.group else ALONE
+        nodes = expected.filter(pod, names[pod.uid], gang)
+        if pod.group and nodes:  # The later ones of its group have what it leaves.
+            gang.put(pod, nodes[0], expected.there(pod, nodes[0], gang), expected)
         # Of the end of a pod kube-scheduler knows by itself, and has the owners try again.
         is_told = expected.drawn.ended and expected.seats_of(pod)
-        waits = pod.uid in state.waiting and not is_told
-        if waits and expected.filter(pod, names[pod.uid]):
+        if nodes and pod.uid in state.waiting and not is_told:
             assert pod.uid in order
             assert looking().judge(pod.uid), pod
     wake, gone = looking(), {node: Counter[str]() for node in NODES}

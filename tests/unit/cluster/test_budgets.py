@@ -102,3 +102,14 @@ def test_two_budgets_refuse_an_unready_pod_as_well() -> None:
 
     assert "2 PodDisruptionBudgets" in left.refusal(web(PodHealth.UNREADY))
     assert not left.refusal(web(PodHealth.NOT_RUNNING))
+
+
+def test_no_budget_protects_a_pod_that_is_being_deleted() -> None:
+    left = budgets({"disruptionsAllowed": 1})
+    leaving = replace(web(PodHealth.READY), terminating=True)
+    left.spend(leaving)
+    assert not left.refusal(web(PodHealth.READY))
+
+    left.spend(web(PodHealth.READY))
+
+    assert not left.refusal(leaving)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from reserver.cluster.pod import Pod
+from reserver.cluster.budgets import Budget
+from reserver.cluster.labels import equals
+from reserver.cluster.pod import Pod, PodHealth
 from reserver.rebalance.class_model import ClassModel
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.time_limit import TimeLimit
-from tests.builders import node, pod
+from tests.builders import name, node, pod
 from tests.unit.rebalance.scenes import scene
 
 LIMIT = TimeLimit.after(600.0, lambda: 0.0)
@@ -82,3 +86,17 @@ def test_what_is_stuck_is_not_tried_again() -> None:
         seen.add(tuple(sorted(goals.items())))
         assert asked.forbid(goals)
     assert seen
+
+
+@pytest.mark.parametrize("unready", ["p", "q"])
+def test_an_unready_pod_leaves_that_its_budget_spares(unready: str) -> None:
+    alike = {each: pod(each, node="a", cpu="2", labels={"app": "q"}) for each in "pq"}
+    alike[unready] = replace(alike[unready], health=PodHealth.UNREADY)
+    spares = Budget(name=name("q"), selector=equals({"app": "q"}), spares_unhealthy=True)
+    wanted = pod("wanted", cpu="2")
+    nodes = (node("a", cpu="4"), node("b", cpu="2"))
+    planned = scene(*nodes, *alike.values(), wanted=[wanted], budgets=[spares])
+    found = model(planned, landing="a").more(LIMIT)
+    assert found is not None
+    left = {planned.pods[n].name.name for n in range(2) if found.rows[n] != planned.rows[n]}
+    assert left == {unready}

@@ -1,11 +1,15 @@
 """The order in which pods get to where they are to be."""
 
+from dataclasses import replace
+from time import thread_time
+
+from hack.bed.pace import slowness
 from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.labels import equals
 from reserver.rebalance.limits import Disruptions
 from reserver.rebalance.ordering import Step, order, take_back
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
-from tests.builders import NAMESPACE, node, pod
+from tests.builders import NAMESPACE, name, node, pod
 from tests.unit.rebalance.scenes import budget, list_of, scene
 
 HOST = "kubernetes.io/hostname"
@@ -90,3 +94,19 @@ def test_company_stays_until_those_who_need_it_have_come() -> None:
     result = order(found, {0: 2, 1: 1})
     assert not result.stuck
     assert [step.number for step in result.steps] == [1, 0]
+
+
+def test_many_pods_that_need_each_other_are_ordered_at_once() -> None:
+    near = Constraints(affinity=(PodTerm(equals({"app": "q"}), "zone", frozenset({NAMESPACE})),))
+    nodes = [node(f"n{each}", cpu="10", labels={"zone": "a"}) for each in range(400)]
+    one = pod("", cpu="1", labels={"app": "q"}, constraints=near)
+    pods = [
+        replace(one, name=name(f"p{each}"), uid=f"p{each}", node=f"n{each % 200}")
+        for each in range(2_000)
+    ]
+    found = scene(*nodes, *pods)
+    goals = {each: (int(found.rows[each]) + 200) % 400 for each in range(2_000)}
+    began = thread_time()
+    result = order(found, goals)
+    assert thread_time() - began < 0.4 * slowness()
+    assert len(result.steps) == 2_000
