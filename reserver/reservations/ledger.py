@@ -48,8 +48,7 @@ class Ledger(Claiming):
             snapshot: its matrix receives the held amounts.
             listener: notified of changed reservations, and of nodes on which less is held.
             quotas: the limits of namespaces; None for no limits.
-            failed: called with each reservation whose settling or owner rules raised an exception,
-                and the exception: its holds stay.
+            failed: called with a reservation and what its settling or rules raised; its holds stay.
         """
         super().__init__(snapshot, listener, quotas, failed)
         self.past = RecoveredClaims(self._register, self._claims, self._settle, self._know_claims)
@@ -100,7 +99,8 @@ class Ledger(Claiming):
         self._claims.adopt(adopted, judged.identity)
         if before is not None and is_same:
             self._claims.rename(before.identity, judged.identity)
-        self._holdings.recount_borrowers(self._register[reservation.ref].holds)
+        with sparing(partial(self._failed, reservation.ref)):
+            self._holdings.recount_borrowers(self._register[reservation.ref].holds)
 
     def _let_go(self, account: Account) -> None:
         """Drop the claims that name a former expiry of a reservation."""

@@ -58,10 +58,12 @@ def _judges(frame: FrameType | None) -> bool:
     """Return whether a function of Reserver judges; generators, which cannot raise, do not."""
     if frame is None or "/reserver/" not in frame.f_code.co_filename:
         return False
-    own = frame.f_code.co_name
+    own = frame.f_code.co_qualname
+    if own.startswith("sparing."):  # It confines what is raised, and reads nothing itself.
+        return False
     while frame is not None and frame.f_code.co_name not in BOOKKEEPING:
         frame = frame.f_back
-    return frame is None and own[0] != "<" and own != "sparing"
+    return frame is None and not own.rpartition(".")[2].startswith("<")
 
 
 def seen(ledger: Ledger) -> object:
