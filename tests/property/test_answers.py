@@ -95,8 +95,9 @@ def test_all_answers_are_those_of_plain_sums(drawn: Drawn, change: str, number: 
         answer = expected.filter(pod, names[pod.uid], gang)
         assert answer is None or sorted(verdict.nodes) == sorted(answer), pod
         is_sent = {Nominate, Retry} & {*map(type, verdict.effects)}
-        # It comes back anyway, or with those whom its room is promised to.
-        waits = verdict.waits_for is not None and not is_sent
+        # It comes back anyway, or once those whom its room was promised to are on their new seats.
+        is_others = change == "time" and any(expected.promised(pod, n) for n in names[pod.uid])
+        waits = verdict.waits_for is not None and not (is_sent or is_others)
         state.judged(pod, names[pod.uid], waits=waits, for_seat=verdict.waits_for is WaitsFor.SEAT)
         if pod.group and verdict.nodes:
             gang.put(pod, node := verdict.nodes[0], expected.there(pod, node, gang), expected)
