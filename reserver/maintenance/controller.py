@@ -254,7 +254,7 @@ class MaintenanceController(Listener):
                 self._note(exc)
             self.queue.add(_LOOK, _RETRY_S)
         else:
-            self.windows.put(decode(WindowObject, answer))
+            self.windows.answered(known, decode(WindowObject, answer))
 
     def _note(self, error: ApiError) -> None:
         """Record a failure and queue a retry; raise the error if the API server is away."""

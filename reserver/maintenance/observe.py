@@ -87,6 +87,11 @@ class KnownWindows:
         self._known[metadata.name] = known
         self._on_changed()
 
+    def answered(self, known: KnownWindow, item: WindowObject) -> None:
+        """Store the response to a write, unless the watch has shown a later state, or the end."""
+        if self._known.get(item.metadata.name) is known:
+            self.put(item)
+
     def _drop(self, key: Key) -> None:
         self._known.pop(key[1], None)
         if waiting := next(filter(None, (known.waiting for known in self)), None):

@@ -245,7 +245,9 @@ class MoveController(Listener):
         assert known.problem is not None  # noqa: S101 - else there is a move
         status = refused(known.problem, known.generation)
         if known.said != status:
-            self.moves.put(decode(MoveObject, await self._patch(known, status)))
+            answer = await self._patch(known, status)
+            if self.moves.get(known.name) is known:  # Else the watch was faster.
+                self.moves.put(decode(MoveObject, answer))
             self._report(self.moves.get(known.name) or known)
 
     async def _rest(self, known: KnownMove, step: MoveStep) -> None:

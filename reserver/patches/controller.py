@@ -195,7 +195,9 @@ class SchedPatches(Listener):
                 self.queue.succeeded(name)
                 return
             body = patch_body(status, known.metadata)
-            self.put(decode(PatchObject, await self._client.patch(_status(name), body)))
+            answer = await self._client.patch(_status(name), body)
+            if self._known.get(name) is known:  # Else the watch was faster, perhaps with its end.
+                self.put(decode(PatchObject, answer))
         except ApiError as exc:
             self._failed(name, exc)
         else:

@@ -251,7 +251,7 @@ class Provisioner(Listener):
         now_true = [
             said for kind, said in step.said.items() if said.holds and not known.request.holds(kind)
         ]
-        self.requests.put(decode(RequestObject, answer))
+        self.requests.answered(known, decode(RequestObject, answer))
         for said in now_true:
             log.info("request", name=str(name), condition=said.kind, reason=said.reason)
             for notify in self.subscribers:

@@ -77,6 +77,11 @@ class KnownRequests:
         self._count(request, 1)
         self._touched(name)
 
+    def answered(self, known: KnownRequest, item: RequestObject) -> None:
+        """Store the response to a write, unless the watch has shown a later state, or the end."""
+        if self._known.get(item.name) is known:
+            self.put(item)
+
     def drop(self, name: PodName) -> None:
         """Move a deleted request to those whose Reservations have to be released."""
         known = self._known.pop(name, None)

@@ -43,3 +43,20 @@ def test_one_too_many_is_read_once_another_is_deleted() -> None:
     assert "more" in read(windows)
     windows.put(written("w8", 1_004))  # One that is read is read again.
     assert {"w8", "more"} <= read(windows)
+
+
+def test_a_window_that_is_deleted_while_its_status_is_written_stays_deleted() -> None:
+    windows = KnownWindows(lambda: None)
+    windows.put(written("w", 1))
+    (known,) = windows
+    outcome(windows.view().deleted(written("w", 3)))
+    windows.answered(known, written("w", 2))
+    assert list(windows) == []
+
+
+def test_the_response_to_a_write_is_stored_before_the_watch_shows_it() -> None:
+    windows = KnownWindows(lambda: None)
+    windows.put(written("w", 1))
+    (known,) = windows
+    windows.answered(known, written("w", 2))
+    assert [each.metadata.revision for each in windows] == [2]

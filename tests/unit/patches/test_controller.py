@@ -232,3 +232,18 @@ async def test_a_patch_that_says_nothing_readable_or_never_expires_is_not_delete
         world.now += 1000 * KEEP_S
         await world.write()
         assert not world.api.is_gone
+
+
+async def test_a_patch_that_is_deleted_while_its_status_is_written_stays_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def patch(path: str, body: Any, content_type: str = MERGE_PATCH) -> bytes:
+        answer = await ApiServer.patch(world.api, path, body, content_type)
+        world.patches.drop(NAME)
+        return answer
+
+    monkeypatch.setattr(world.api, "patch", patch)
+    await world.write()
+    assert world.api.writes == 1
+    assert list(world.patches.names()) == []
+    assert world.patched() == ()

@@ -96,3 +96,13 @@ def test_other_classes_and_late_news_are_passed_over(known: KnownRequests) -> No
     known.put(item("job", revision=4))
     (now,) = known
     assert now.metadata.revision == 5
+
+
+def test_a_request_that_is_deleted_while_its_status_is_written_stays_deleted() -> None:
+    requests = KnownRequests(lambda _: None)
+    requests.put(item("a"))
+    known = requests.get(PodName("shop", "a"))
+    assert known is not None
+    requests.drop(PodName("shop", "a"))
+    requests.answered(known, item("a", revision=2))
+    assert requests.get(PodName("shop", "a")) is None
