@@ -146,6 +146,8 @@ CLEAN_UPS = {
     "docs/security-hardening.md": (
         "kubectl kustomize . | grep -q 'cidr: 192.0.2.0/28'",
         "kubectl delete -f examples/admission-policy.yaml",
+        # The API server applies a deleted policy for a moment.
+        "until kubectl apply --dry-run=server -f examples/reservation.yaml; do sleep 0.1; done",
     ),
     "README.md": (*_MOVED, "kubectl delete deployments -n reserver-system --all"),
 }
