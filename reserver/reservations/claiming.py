@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
-from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN, Peak, ended_claim
 from reserver.reservations.lifecycle import Lifecycle
-from reserver.reservations.listener import Listener
 from reserver.reservations.placement import claimed_slots
-from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import ANY_TIME, Ref
 from reserver.reservations.reservation_view import OVER
 
@@ -23,17 +20,6 @@ _MOST_KEPT = 10
 
 class Claiming(Lifecycle):
     """A ledger in which pods claim the slots of reservations."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        listener: Listener,
-        quotas: Quotas | None,
-        failed: Callable[[Ref, Exception], None],
-    ) -> None:
-        """Begin without claims; for the arguments see `ledger.Ledger`."""
-        super().__init__(snapshot, listener, quotas, failed)
-        snapshot.lending.own_slots = self._own_slots
 
     def claim(self, identity: str, pod: Pod, *, written: bool = True) -> None:
         """Record that a pod claimed a slot, even of a reservation that is not in the ledger yet.

@@ -51,13 +51,12 @@ class Ledger(Claiming):
             failed: called with a reservation and what its settling or rules raised; its holds stay.
         """
         super().__init__(snapshot, listener, quotas, failed)
+        snapshot.lending.own_slots = self._own_slots
         self.past = RecoveredClaims(self._register, self._claims, self._settle, self._know_claims)
         self._sequence = count()
 
     def put(self, reservation: Reservation, written: Written = ANY_TIME) -> None:
-        """Store a reservation as written, in place of the former entry of its ref.
-
-        If an exception is raised meanwhile, the former entry stays.
+        """Store a reservation in place of the former entry of its ref, which stays if this raises.
 
         Args:
             written: the time of the write. A named pod that was bound after it has ended the
