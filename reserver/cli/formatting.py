@@ -32,7 +32,7 @@ _COLUMN = 40
 MOST_OWNERS = 2 * _COLUMN
 """The same, of owners; `describe` shows all."""
 
-_QUOTA_EXCEEDED = "QuotaExceeded"
+QUOTA_EXCEEDED = "QuotaExceeded"
 
 _CLOSED = {
     "NodeCordoned": "node cordoned",
@@ -91,7 +91,7 @@ def phase(reservation: ReservationInfo) -> Cell:
         return Cell(f"{word}, {_CLOSED[reservation.reason]}", "yellow")
     if reservation.assumes_namespace and reservation.phase in {Phase.ACTIVE, Phase.PENDING}:
         return Cell(f"{word}, no namespace", "yellow")
-    if reservation.reason == _QUOTA_EXCEEDED:
+    if reservation.reason == QUOTA_EXCEEDED:
         return Cell(f"{word}, over quota", style)
     return Cell(word, style)
 

@@ -9,10 +9,10 @@ from enum import StrEnum
 
 from reserver.cli import failure
 from reserver.cli.failure import ExitStatus, Failed, Failures, Refused
+from reserver.cli.formatting import QUOTA_EXCEEDED
 from reserver.cli.terminal import progress
 from reserver.client import CallFailed, Client, Outcome, Phase, ReservationInfo
 
-_QUOTA_EXCEEDED = "QuotaExceeded"
 _NOT_THERE = "NO_SUCH_RESERVATION"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
 
@@ -73,7 +73,7 @@ async def in_force(
     for each in made:
         then = None
         is_later = starts_later(each, datetime.now(UTC))
-        if limit_s is not None and is_later and each.reason == _QUOTA_EXCEEDED:
+        if limit_s is not None and is_later and each.reason == QUOTA_EXCEEDED:
             with failures.noted():
                 problem = "holds nothing at its start, either, unless the quota admits it by then"
                 raise Failed(ExitStatus.WAITING, f"{each.name}: {problem}")
