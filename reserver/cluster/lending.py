@@ -120,8 +120,8 @@ class Lending:
         return node in self._loans
 
     def has_borrowers(self, node: str) -> bool:
-        """Return whether a node has pods that may be borrowers."""
-        return node in self._borrowers
+        """Return whether `borrowers` returns pods of a node."""
+        return node in self._borrowers and bool(self._asking_on(node))
 
     def borrowers(self, node: str) -> Sequence[Pod]:
         """Return the pods on a node that may be borrowers, but for those in slots of their own."""
@@ -131,9 +131,9 @@ class Lending:
         """Return the nodes whose holds lend room."""
         return self._loans.keys()
 
-    def nodes(self) -> tuple[str, ...]:
-        """Return the nodes with pods that may be borrowers."""
-        return tuple(self._borrowers)
+    def nodes(self) -> Collection[str]:
+        """Return the nodes with pods that may be borrowers, slots of their own aside."""
+        return self._borrowers.keys()
 
     def recall(self, node: str, until: float) -> None:
         """Stop lending on a node until a moment (unix seconds): its holds need the room.

@@ -207,7 +207,7 @@ class Snapshot(WholeNodes):
 
     def recount_borrowed(self, node: str) -> None:
         """Count anew what borrowers take on a node: other slots there are their own."""
-        if self.lending.has_borrowers(node):
+        if node in self.lending.nodes():
             self.lending.changed(node)
             self._recount_held(node)
 

@@ -133,7 +133,7 @@ def recalls_for_room(state: State, clock: Callable[[], float]) -> Iterator[RoomR
         clock: unix seconds.
     """
     coming = yield from _coming(state, clock())
-    for node in state.snapshot.lending.nodes():
+    for node in tuple(state.snapshot.lending.nodes()):
         yield None
         borrowers = state.snapshot.lending.borrowers(node)
         soon = [each for each in coming.get(node, ()) if state.ledger.is_coming(each.reservation)]

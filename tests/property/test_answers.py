@@ -95,9 +95,9 @@ def test_all_answers_are_those_of_plain_sums(drawn: Drawn, change: str, number: 
         answer = expected.filter(pod, names[pod.uid], gang)
         assert answer is None or sorted(verdict.nodes) == sorted(answer), pod
         is_sent = {Nominate, Retry} & {*map(type, verdict.effects)}
-        # It comes back anyway, or with those whom its room is promised to.
-        is_others = bool(is_sent) or any(expected.promised(pod, n) for n in names[pod.uid])
-        waits = verdict.waits_for is not None and not is_others
+        # It comes back anyway, or once those whom its room was promised to are on their new seats.
+        is_others = change == "time" and any(expected.promised(pod, n) for n in names[pod.uid])
+        waits = verdict.waits_for is not None and not (is_sent or is_others)
         state.judged(pod, names[pod.uid], waits=waits, for_seat=verdict.waits_for is WaitsFor.SEAT)
         if pod.group and verdict.nodes:
             gang.put(pod, node := verdict.nodes[0], expected.there(pod, node, gang), expected)
@@ -156,11 +156,15 @@ def check_wake(
     looking = partial(Wake, heard.freed, state, expected.drawn.now, changed=heard.nodes)
     looking = partial(looking, lately=[*state.waiting], seats_are_over=True)
     order = outcome(looking().order())
+    gangs = {space: Gang() for space in SPACES}
     for pod in expected.drawn.asking:
+        gang = gangs[pod.name.namespace] if pod.group else ALONE
+        nodes = expected.filter(pod, names[pod.uid], gang)
+        if pod.group and nodes:  # The later ones of its group have what it leaves.
+            gang.put(pod, nodes[0], expected.there(pod, nodes[0], gang), expected)
         # Of the end of a pod kube-scheduler knows by itself, and has the owners try again.
         is_told = expected.drawn.ended and expected.seats_of(pod)
-        waits = pod.uid in state.waiting and not (pod.group or is_told)
-        if waits and expected.filter(pod, names[pod.uid]):
+        if nodes and pod.uid in state.waiting and not is_told:
             assert pod.uid in order
             assert looking().judge(pod.uid), pod
     wake, gone = looking(), {node: Counter[str]() for node in NODES}

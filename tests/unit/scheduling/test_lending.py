@@ -707,9 +707,12 @@ def test_what_a_borrower_has_in_a_slot_of_its_own_is_not_borrowed(cpu: str, borr
 
 def test_a_borrower_whose_own_reservation_is_released_borrows_all_that_it_requests() -> None:
     state = in_own_slot("4")
-    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
+    lending = state.snapshot.lending
+    assert not lending.has_borrowers("worker-1")
+    assert lending.borrowed("worker-1").get("cpu", 0) == 0
     state.ledger.drop(MINE.ref)
-    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 4000
+    assert lending.has_borrowers("worker-1")
+    assert lending.borrowed("worker-1")["cpu"] == 4000
     assert passes(pod("stranger", cpu="8"), state)
 
 
