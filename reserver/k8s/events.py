@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 
 from reserver.base.fairness import FairCount
 from reserver.base.quarantine import quarantined
@@ -26,13 +26,13 @@ CLUSTER_EVENTS = "default"
 """The namespace of events on objects of no namespace."""
 
 _BURST = 25
-"""Most events with one reason for one ConfigMap, until ten minutes pass without one; more would
-drown all others (client-go allows 25)."""
+"""Most events with one reason for one ConfigMap in ten minutes; more would drown all others
+(client-go allows 25)."""
 
 _BURST_WINDOW_S = 600.0
 
 _MOST_LOGGED = 100
-"""Most log lines about entries of one ConfigMap until ten minutes pass without one."""
+"""Most log lines about entries of one ConfigMap in ten minutes."""
 
 _POD_EVENTS = 100
 """Most events on pods of one namespace in ten seconds; all namespaces together get less than twice
@@ -116,7 +116,7 @@ class Recorder:
         self._client = client
         self._clock = clock
         self._seen: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
-        self._counts: TTLCache[tuple[str, str], int] = TTLCache(1024, _BURST_WINDOW_S, timer=clock)
+        self._counts: LRUCache[tuple[str, str], tuple[float, int]] = LRUCache(maxsize=1024)
         self._sent: LRUCache[bytes, bool] = LRUCache(maxsize=16_384)
         self._window = 0.0
         self._in_window = FairCount.each(_POD_EVENTS)
@@ -192,10 +192,13 @@ class Recorder:
             self._put(subject, reason, message, is_warning=False)
 
     def _count(self, store: Metadata, reason: str) -> int:
-        """Count an event with a reason for a store; ten minutes without one reset the count."""
-        count = self._counts.get((store.uid, reason), 0) + 1
-        self._counts[store.uid, reason] = count
-        return count
+        """Count an event with a reason for a store; return the count of its ten minutes."""
+        now = self._clock()
+        began, count = self._counts.get((store.uid, reason), (now, 0))
+        if not 0 <= now - began < _BURST_WINDOW_S:
+            began, count = now, 0
+        self._counts[store.uid, reason] = began, count + 1
+        return count + 1
 
     def record(self, event: PodEvent) -> None:
         """Queue an event on a pod, once for each cause; returns at once.

@@ -129,13 +129,15 @@ async def test_a_burst_of_problems_ends_in_a_pointer_to_the_log() -> None:
     assert [message.endswith(MORE) for message in messages] == [False] * 24 + [True, False]
 
 
-async def test_ten_quiet_minutes_after_a_burst_problems_become_events_again() -> None:
+@pytest.mark.parametrize("passing", [[601], [540, 540], [-86_400]])
+async def test_ten_minutes_after_a_burst_problems_become_events_again(passing: list[int]) -> None:
     client, clock = ScriptedClient(*[{}] * 100), Clock()
     async with recording(client, clock) as recorder:
         for number in range(30):
             report(recorder, STORE, problem(f"p{number}"))
-        clock.now += 601
-        report(recorder, STORE, problem("later"))
+        for seconds in passing:
+            clock.now += seconds
+            report(recorder, STORE, problem(f"after {seconds} s at {clock.now}"))
     assert len(events(client)) == 26
 
 
