@@ -29,7 +29,7 @@ COMING = "had maintenance planned"
 BY_OTHERS = "had a condition of maintenance"
 NOT_READY = "were not ready for a while"
 
-_STEP = 200
+_STEP = 50
 """Nodes decided between two yields."""
 
 

@@ -108,6 +108,7 @@ class Window:
         surges: moves start a copy of a pod on its seat before the eviction, where possible.
         allows_unseated: from the start on, evict pods without a seat.
         deletes_empty_dirs: move pods with emptyDir volumes, which deletes their data.
+        key: the identity of this occurrence: the window's UID and the start.
     """
 
     name: str
@@ -121,6 +122,11 @@ class Window:
     surges: bool = False
     allows_unseated: bool = False
     deletes_empty_dirs: bool = False
+    key: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the key once: a decision looks it up on every node."""
+        object.__setattr__(self, "key", f"{self.uid}.{int(self.period.start)}")
 
     def at(self, now: float) -> Window:
         """Return the window with its occurrence at `now` (unix seconds), or its next occurrence.
@@ -138,11 +144,6 @@ class Window:
     def drain_at(self) -> float:
         """The start of the drain, unix seconds."""
         return self.period.start - self.drain_s
-
-    @property
-    def key(self) -> str:
-        """The identity of this occurrence: the window's UID and the start."""
-        return f"{self.uid}.{int(self.period.start)}"
 
 
 Uses = Mapping[str, WindowUse]
@@ -192,7 +193,12 @@ class ObservedNode:
     @property
     def holder(self) -> str:
         """The key of the window that has the node in hand; empty without one."""
-        return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
+        return holder_of(self.uses)
+
+
+def holder_of(uses: Uses) -> str:
+    """Return the key of the window that has a node in hand; empty without one."""
+    return next((key for key, use in uses.items() if use is not WindowUse.DONE), "")
 
 
 def read_uses(node: Node) -> dict[str, WindowUse]:

@@ -107,7 +107,7 @@ def turn_of(window: Window, nodes: list[Node]) -> Generator[None, None, Turn]:
             members.append(node.name)
         if number % 1_000 == 0:
             yield
-    return Turn(window, tuple(members))
+    return Turn(window, frozenset(members))
 
 
 def observed(node: Node, drain: Drain | None) -> ObservedNode:

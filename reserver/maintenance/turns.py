@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reserver.maintenance.model import ObservedNode, Window, WindowUse
+from reserver.maintenance.model import ObservedNode, Window, WindowUse, holder_of
 
 
 class Turn(NamedTuple):
     """An unfinished window with its current nodes."""
 
     window: Window
-    members: tuple[str, ...]
+    members: frozenset[str]
 
     @property
     def most(self) -> int:
@@ -33,6 +33,7 @@ class NodeTurn:
     Attributes:
         seen: the observed node.
         uses: the windows' records on the node, by key.
+        holder: the key of the window that has the node in hand; empty without one.
         released: the last dropped record; None without one, or if DONE.
         taken: a window takes the node in hand in this pass.
         planned: unfinished windows that select the node.
@@ -40,14 +41,10 @@ class NodeTurn:
 
     seen: ObservedNode
     uses: dict[str, WindowUse]
+    holder: str = ""
     released: WindowUse | None = None
     taken: bool = False
     planned: list[Window] = field(default_factory=list)
-
-    @property
-    def holder(self) -> str:
-        """The key of the window that has the node in hand; empty without one."""
-        return next((key for key, use in self.uses.items() if use is not WindowUse.DONE), "")
 
     @property
     def is_unavailable(self) -> bool:
@@ -70,7 +67,7 @@ def settled(node: ObservedNode, active: Mapping[str, Turn], unread: frozenset[st
             released = released if use is WindowUse.DONE else use
         else:
             uses[key] = use if node.is_cordoned else WindowUse.DONE
-    return NodeTurn(node, uses, released)
+    return NodeTurn(node, uses, holder_of(uses), released)
 
 
 def take(turn: Turn, nodes: Mapping[str, NodeTurn]) -> None:
@@ -85,4 +82,4 @@ def take(turn: Turn, nodes: Mapping[str, NodeTurn]) -> None:
             free -= 1
         found = WindowUse.FOUND_CORDONED if node.seen.is_cordoned else WindowUse.CORDONED
         node.uses[window.key] = node.released if node.released and node.seen.is_cordoned else found
-        node.released, node.taken = None, True
+        node.holder, node.released, node.taken = window.key, None, True

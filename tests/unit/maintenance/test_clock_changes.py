@@ -32,7 +32,7 @@ def cordons(window: Window, begin: float, until: float) -> Iterator[tuple[float,
     """Yield when a node is cordoned, and uncordoned, by passes at the moments that these name."""
     now, node = begin, ObservedNode(name="a")
     while now < until:
-        found = outcome(decide([Turn(window.at(now), ("a",))], [node], now))
+        found = outcome(decide([Turn(window.at(now), frozenset("a"))], [node], now))
         if goal := found.goals.get("a"):
             if goal.cordon is not None and goal.cordon != node.is_cordoned:
                 yield now, goal.cordon
