@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ConfigurationError
-from reserver.k8s import credentials, kubeconfig
+from reserver.k8s import credentials
 from reserver.k8s.credentials import Credentials
 from tests.waiting import until, until_answered
 
@@ -85,7 +85,7 @@ async def renewed(access: Credentials, expected: str | None) -> None:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubeconfig, "LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(credentials, "LOOK_EVERY_S", 0.001)
 
 
 @pytest.mark.usefixtures("at_once")

@@ -25,7 +25,7 @@ MOST_OF_A_CALL, MOST_OF_AN_EDIT = 31, 71
 UNRELATED = re.compile(r".*\b(gc_tuning|loop_watchdog|reload|tenant_ceiling)\.py")
 """Unrelated files, which watch the event loop, the nodes or the settings."""
 
-LOOPS = re.compile("grpc/service|process/readiness|k8s/kubeconfig")
+LOOPS = re.compile("grpc/service|process/readiness|k8s/credentials")
 """Files with periodic tasks of their own: health, readiness, renewed tokens."""
 
 SPEC = {
