@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reserver.cli import failure, serialization
-from reserver.cli.failure import Failed, Refused, WrongUsage
+from reserver.cli.failure import Failed, Refused, WrongUsage, did_you_mean
 from reserver.cli.manifests import Manifest, ManifestDocument, read_files, read_manifests
-from reserver.cli.similar import RESOURCES, did_you_mean
+from reserver.cli.similar import RESOURCES
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.table import counted
 from reserver.client import Spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from http import HTTPStatus
@@ -26,6 +26,9 @@ _REFUSED = {
 _NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 _LONGEST = 1_000
 """So many characters of a line are printed."""
+
+_NEAR = 0.7
+"""Least similarity of a suggested word: `gpu` is not `cpu`."""
 
 _NOT_KNOWN = (
     "; the API server does not know the credentials of this kubeconfig, which may have expired: "
@@ -181,3 +184,22 @@ def end(error: ReserverError) -> NoReturn:
     failed = of(error)
     report(failed.message)
     raise typer.Exit(failed.status) from error
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, before: str = "") -> str:
+    """Return the question whether a known word is meant; `otherwise` where none is near.
+
+    Args:
+        word: as it was typed.
+        known: the words that may be meant.
+        otherwise: returned where none is near.
+        before: stands before the word in the question, such as its namespace.
+    """
+    from difflib import get_close_matches
+
+    words = sorted(set(known) - {""})
+    if word in words:
+        return otherwise
+    ends = [each for each in words if each.rpartition("/")[2] == word]
+    near = ends or get_close_matches(word, words, 1, _NEAR)
+    return f"did you mean {before}{near[0]}?" if near else otherwise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reserver.cli.failure import WrongUsage
+from reserver.cli.failure import WrongUsage, did_you_mean
 from reserver.cluster.quantity import shorten
 
 OWNER_FORMS = "write pod/NAME, KIND/NAME or LABEL=VALUE,…"
@@ -86,8 +86,6 @@ def kind_of(text: str) -> str:
     Raises:
         Failed: it is none, and no kind begins with a small letter.
     """
-    from reserver.cli.similar import did_you_mean
-
     low = text.lower()
     known = _KINDS.get(low) or _KINDS.get(low.removesuffix("s"))
     if known or not text[0].islower():

@@ -5,13 +5,12 @@ The names that there are come from Reserver, or from the API server of a kubecon
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable
 from contextlib import suppress
-from difflib import get_close_matches
 from http import HTTPStatus
 
 from reserver.cli import failure
-from reserver.cli.failure import Failed, Refused
+from reserver.cli.failure import Failed, Refused, did_you_mean
 from reserver.cli.podmoves import KubeClient
 from reserver.client import CallFailed, Client, Selection
 from reserver.cluster.pod import PodName
@@ -20,26 +19,6 @@ from reserver.k8s.objects.objects import ObjectList, decode, metadata_of
 
 RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")
 """Resources that most clusters have."""
-
-_NEAR = 0.7
-"""Least similarity of a suggested word: `gpu` is not `cpu`."""
-
-
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, before: str = "") -> str:
-    """Return the question whether a known word is meant; `otherwise` where none is near.
-
-    Args:
-        word: as it was typed.
-        known: the words that may be meant.
-        otherwise: returned where none is near.
-        before: stands before the word in the question, such as its namespace.
-    """
-    words = sorted(set(known) - {""})
-    if word in words:
-        return otherwise
-    ends = [each for each in words if each.rpartition("/")[2] == word]
-    near = ends or get_close_matches(word, words, 1, _NEAR)
-    return f"did you mean {before}{near[0]}?" if near else otherwise
 
 
 async def node(client: Client, name: str, otherwise: str = "") -> str:
