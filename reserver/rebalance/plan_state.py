@@ -12,19 +12,19 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.arguments.base import Choice
+from reserver.rebalance.candidate import Candidate, Conflicts, Floats, K
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.measured_load import MeasuredLoad
 from reserver.rebalance.plan import Why
 from reserver.rebalance.plan_builder import PlanBuilder
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Candidate, Conflicts, Floats, K
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanState:
-    """One strategy's turn within a plan (a `strategies.candidate.State`).
+    """One strategy's turn within a plan (a `candidate.State`).
 
     Protections are judged once a pod is a candidate, so that the plan can name the reason.
 

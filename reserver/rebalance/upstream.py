@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from reserver.errors import sparing
+from reserver.rebalance.candidate import Candidate
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.limits import Reached, Spent
@@ -23,7 +24,6 @@ from reserver.rebalance.pod_index import PodIndex
 from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
 from reserver.rebalance.readings import Usage
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
-from reserver.rebalance.strategies.candidate import Candidate
 from reserver.rebalance.strategies.table import UPSTREAM
 from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import METRIC

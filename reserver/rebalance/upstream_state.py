@@ -11,15 +11,15 @@ from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.anti_affinity import Crowd
 from reserver.rebalance.arguments.base import Choice
+from reserver.rebalance.candidate import Conflicts, Floats, K, by_row
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.nodefit import tolerates
 from reserver.rebalance.pod_index import Once, PodIndex
-from reserver.rebalance.strategies.candidate import Conflicts, Floats, K, by_row
 
 
 class UpstreamState:
-    """A cluster that pods are evicted from (a `strategies.candidate.State`), for one profile.
+    """A cluster that pods are evicted from (a `candidate.State`), for one profile.
 
     Attributes:
         index: the pods and nodes, without evicted pods.

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from reserver.rebalance.arguments.base import Thresholds
 from reserver.rebalance.arguments.utilization import UsageSource
+from reserver.rebalance.candidate import StrategyFailed
 from reserver.rebalance.cluster_state import Amounts, ListedNode
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import StrategyFailed
 
 METRIC = "MetricResource"
 """The resource of a Prometheus query."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.load import LowNodeLoad, NodePool
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.cluster_state import ListedNode, ListedPod
 from reserver.rebalance.load_comparison import (
     BalanceInput,
@@ -30,7 +31,6 @@ from reserver.rebalance.node_load import NodeLoad, prod_usage, thresholded, weig
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import NOWHERE
 from reserver.rebalance.readings import Usage
-from reserver.rebalance.strategies.candidate import Batches, Candidate
 
 
 def balance(

@@ -10,8 +10,8 @@ from reserver.rebalance.arguments.recycling import (
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
+from reserver.rebalance.candidate import Batches, Candidate, StrategyState
 from reserver.rebalance.cluster_state import ContainerState, ListedCondition, ListedPod
-from reserver.rebalance.strategies.candidate import Batches, Candidate, StrategyState
 
 _Args = PodLifeTime | RemoveFailedPods | RemovePodsHavingTooManyRestarts
 

@@ -20,10 +20,10 @@ from reserver.cluster.headroom import Int64s
 from reserver.cluster.labels import EVERYTHING, NOTHING, Selector, equals
 from reserver.cluster.pod import Pod
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import NOWHERE
-from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 

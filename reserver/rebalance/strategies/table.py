@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reserver.rebalance.arguments import load, placement, recycling, utilization
+from reserver.rebalance.candidate import Batches
 from reserver.rebalance.strategies import (
     low_node_load,
     remove_duplicates,
@@ -16,7 +17,6 @@ from reserver.rebalance.strategies import (
 )
 from reserver.rebalance.strategies import placement as violations
 from reserver.rebalance.strategies import recycling as restarts
-from reserver.rebalance.strategies.candidate import Batches
 
 Find = Callable[[Any, Any], Batches]
 """Given arguments and a state, yields batches of candidates."""

@@ -13,9 +13,9 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Spread
 from reserver.cluster.labels import Requirement, Selector
 from reserver.rebalance.arguments.placement import RemovePodsViolatingTopologySpreadConstraint
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.rebalance.upstream_state import UpstreamState
 
 Args = RemovePodsViolatingTopologySpreadConstraint

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from reserver.cluster.constraints import Taint, Toleration
 from reserver.rebalance.arguments.base import Thresholds
 from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.cluster_state import Amounts
 from reserver.rebalance.nodefit import tolerates
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.rebalance.upstream_state import UpstreamState
 from reserver.rebalance.usage import (
     Usage,

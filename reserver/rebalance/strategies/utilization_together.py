@@ -14,6 +14,7 @@ from reserver.rebalance.arguments.utilization import (
     HighNodeUtilization,
     LowNodeUtilization,
 )
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.load import SmoothedLoad
 from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.plan import Why
@@ -21,7 +22,6 @@ from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import Alike, Indexes
-from reserver.rebalance.strategies.candidate import Batches, Candidate
 from reserver.rebalance.usage import METRIC, offered
 
 _PERCENT = 100.0
