@@ -7,7 +7,7 @@ from collections.abc import Callable
 from reserver.cluster.quantity import MAX
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import encode
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 
 SEEN = 1_900_000_000.0
 """When all is read, unix seconds."""

@@ -49,12 +49,14 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ReservationState as HoldStatus
 from reserver.scheduling.state import State
-from reserver.stores.codec.recovery import PodPast, StorePast
 from reserver.stores.configmap import entry_edits
 from reserver.stores.configmap import status_codec as status
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.companion_codec import CompanionObject, Contents, chunks
-from reserver.stores.configmap.entries import EntryProblem, read_key
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.edits import Edit
+from reserver.stores.entries import EntryProblem
+from reserver.stores.recovery import PodPast, StorePast
 from reserver.stores.stores import store_view
 
 _KEYS = ("web", "worker-1")
@@ -219,7 +221,7 @@ def _check_problem(_: object, problem: EntryProblem) -> None:
     check_refusal(problem.error)
 
 
-def _check_edit(edit: entry_edits.Edit | None) -> None:
+def _check_edit(edit: Edit | None) -> None:
     if edit is not None:
         encode(edit.patch())
 

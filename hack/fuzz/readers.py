@@ -19,7 +19,8 @@ from reserver.rebalance import policy_reader as policyform
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ReservationState
-from reserver.stores.codec import demands, document, placement_codec, quota_codec, rewrite
+from reserver.stores import quota_codec
+from reserver.stores.codec import demands, document, placement_codec, rewrite
 from reserver.stores.configmap.entries import read_key
 from reserver.stores.object import status_codec as reservation_status
 from reserver.stores.object.codec import ReservationObject, StatusClaim

@@ -18,7 +18,7 @@ from reserver.client import Client
 from reserver.k8s.client import MERGE_PATCH
 from reserver.reservations.enums import Outcome
 from reserver.settings.serve import Settings
-from reserver.stores.codec.archive import (
+from reserver.stores.archive import (
     LABEL,
     SHARDS,
     Archive,

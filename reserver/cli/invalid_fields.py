@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import HOME, check_memory
 from reserver.reservations.reservation import Reservation
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from reserver.printable import printable
 from reserver.reservations.quota import Quota
 from reserver.settings.configuration import API_VERSION
 from reserver.settings.serve import DEFAULT_QUOTA
-from reserver.stores.codec import quota_codec
+from reserver.stores import quota_codec
 from reserver.stores.codec.newer_fields import known_part
 from reserver.stores.configmap.companion_codec import companion_name
 from reserver.stores.configmap.entries import STORE_LABEL

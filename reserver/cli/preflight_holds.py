@@ -19,8 +19,9 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.quota import Quota, exceeded, forbidden, usage
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.document import parse
-from reserver.stores.configmap.entries import Entries, read_kept, read_key
+from reserver.stores.configmap.entries import read_kept, read_key
 from reserver.stores.configmap.status_codec import admitted_items
+from reserver.stores.entries import Entries
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.entries import read_object
 

@@ -24,7 +24,8 @@ from reserver.reservations.reservation import Ref
 from reserver.settings.flags import flag
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.document import parse
-from reserver.stores.configmap.entries import STORE_LABEL, Entries, read_key
+from reserver.stores.configmap.entries import STORE_LABEL, read_key
+from reserver.stores.entries import Entries
 from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject
 from reserver.stores.object.entries import read_object
 

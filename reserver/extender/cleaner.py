@@ -17,8 +17,7 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
-from reserver.stores.configmap.entry_edits import Edit
-from reserver.stores.object.edits import Tidying
+from reserver.stores.edits import Edit, Tidying
 from reserver.stores.writer import StoreEdits
 
 log = structlog.get_logger(__name__)

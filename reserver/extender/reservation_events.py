@@ -13,11 +13,10 @@ from reserver.k8s.events import Recorder
 from reserver.k8s.objects.objects import CONFIG_MAP, Metadata, ObjectKind
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.codec import quota_codec
-from reserver.stores.configmap.entries import EntryProblem
-from reserver.stores.configmap.entry_edits import Deletion
+from reserver.stores import quota_codec
+from reserver.stores.edits import Deletion, Tidying
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object.codec import API_VERSION, RESERVATION
-from reserver.stores.object.edits import Tidying
 from reserver.stores.stores import Stores
 
 log = structlog.get_logger(__name__)

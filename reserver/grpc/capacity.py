@@ -31,7 +31,8 @@ from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.dry_run import Lack, judge_set
 from reserver.scheduling.state import State
-from reserver.stores.codec import quota_codec, spec_codec
+from reserver.stores import quota_codec
+from reserver.stores.codec import spec_codec
 from reserver.stores.codec.account_codec import week_name
 from reserver.stores.codec.prices import Prices
 from reserver.stores.hold_accounts import AccountWriter

@@ -20,7 +20,7 @@ from reserver.scheduling.state import Readiness, State, require_ready, up_to_dat
 from reserver.scheduling.suitability import suits
 from reserver.scheduling.what_if import promised
 from reserver.stores.configmap import entry_edits
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
 

@@ -20,7 +20,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ReservationState
 from reserver.stores.codec import document
 from reserver.stores.codec.spec_message import to_message
-from reserver.stores.configmap.entries import EntryProblem
+from reserver.stores.entries import EntryProblem
 from reserver.v1 import reservation_pb2 as pb
 
 _LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.

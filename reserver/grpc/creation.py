@@ -25,7 +25,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set, place_now
 from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.stores.codec import spec_codec
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
 

@@ -14,9 +14,9 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
+from reserver.stores.archive import Archive
 from reserver.stores.codec import newer_fields, spec_codec
-from reserver.stores.codec.archive import Archive
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from reserver.v1 import reservation_pb2 as pb
 
 

@@ -19,8 +19,8 @@ from reserver.grpc.feed import ReservationFeed, follow
 from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.selection import PageToken, ReservationSelector
 from reserver.k8s.objects.times import parse_moment
+from reserver.stores.archive import ArchivedReservation
 from reserver.stores.archive_writer import ArchiveWriter
-from reserver.stores.codec.archive import ArchivedReservation
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceServicer
 

@@ -41,18 +41,19 @@ from reserver.scheduling.recall import still_wanted
 from reserver.scheduling.state import State
 from reserver.settings.flags import read_percent
 from reserver.settings.serve import Settings
+from reserver.stores import quota_codec
+from reserver.stores.archive import Archive
 from reserver.stores.archive_writer import ArchiveWriter
-from reserver.stores.codec import prices, quota_codec
-from reserver.stores.codec.archive import Archive
+from reserver.stores.codec import prices
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.status import CompanionStatuses
 from reserver.stores.configmap.writer import ConfigMapWriter
+from reserver.stores.edits import Tidying
 from reserver.stores.expiry_warnings import ExpiryWarnings
 from reserver.stores.history import HistoryReader
 from reserver.stores.hold_accounts import AccountWriter, HoldAccounts
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import RESERVATION
-from reserver.stores.object.edits import Tidying
 from reserver.stores.object.status import ObjectStatuses
 from reserver.stores.object.writer import ObjectWriter
 from reserver.stores.quota_objects import QuotaCache, QuotaWriter

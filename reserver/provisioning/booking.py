@@ -27,7 +27,7 @@ from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set
 from reserver.scheduling.state import State
 from reserver.stores.codec import spec_codec
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from reserver.stores.object import codec as reservation
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.writer import Writer

@@ -14,7 +14,7 @@ from reserver.settings.configuration import (
     entries,
 )
 from reserver.settings.flags import staged
-from reserver.stores.codec.quota_codec import MOST_HARD
+from reserver.stores.quota_codec import MOST_HARD
 
 _RULE = {"enum": ["Allowed", "Forbidden"]}
 _DURATION = {"type": "string", "pattern": r"^(0|([0-9]+(\.[0-9]+)?(h|ms|m|s))+)$"}

@@ -20,7 +20,7 @@ from reserver.settings.flags import (
     setting,
 )
 from reserver.settings.installation import Installation
-from reserver.stores.codec.quota_codec import read_default, show_default
+from reserver.stores.quota_codec import read_default, show_default
 
 MOST_MIGRATING = 100_000
 """The largest limit on moves in progress."""

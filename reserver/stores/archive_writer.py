@@ -16,7 +16,7 @@ from reserver.k8s.objects.objects import LabelledConfigMap, decode
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending
-from reserver.stores.codec.archive import LABEL, SHARDS, Archive, past
+from reserver.stores.archive import LABEL, SHARDS, Archive, past
 
 log = structlog.get_logger(__name__)
 

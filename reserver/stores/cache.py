@@ -19,8 +19,8 @@ from reserver.reservations.ledger import Ledger
 from reserver.reservations.outcome import Ending
 from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
-from reserver.stores.configmap.entries import MOST_PROBLEMS, Entries, EntryProblem
-from reserver.stores.object.edits import Tidying
+from reserver.stores.edits import Tidying
+from reserver.stores.entries import MOST_PROBLEMS, Entries, EntryProblem
 from reserver.stores.passed import LastStatus, ending_of
 
 Name = tuple[str, str]

@@ -25,7 +25,7 @@ from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import WatchEvent
 from reserver.k8s.watch.collection import Pages, WatchedCollection, changes, latest
 from reserver.reservations.recovery import RecoveredClaims
-from reserver.stores.codec.recovery import BOUND, PodPast, StorePast
+from reserver.stores.recovery import BOUND, PodPast, StorePast
 
 log = structlog.get_logger(__name__)
 

@@ -19,8 +19,9 @@ from reserver.k8s.objects.objects import ConfigMapObject, ObjectList, decode
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import document, rewrite
 from reserver.stores.configmap import companion_codec, entry_edits
-from reserver.stores.configmap.entries import Entries, read_key
-from reserver.stores.configmap.entry_edits import Deletion, Edit
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.edits import Deletion, Edit
+from reserver.stores.entries import Entries
 from reserver.stores.object.codec import API_VERSION, KIND, ReservationObject, collection, path
 from reserver.stores.object.entries import read_object
 from reserver.stores.writer import StoreEdits

@@ -17,7 +17,7 @@ from reserver.k8s.objects.objects import Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.quota import Quota
-from reserver.stores.codec.quota_codec import (
+from reserver.stores.quota_codec import (
     QuotaObject,
     QuotaStatus,
     StatusPatch,

@@ -21,15 +21,14 @@ from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
+from reserver.stores import quota_codec
 from reserver.stores.cache import Cache, Name
-from reserver.stores.codec import quota_codec
-from reserver.stores.codec.quota_codec import QuotaObject
 from reserver.stores.configmap.cache import LABEL, NO_COMPANION, ConfigMapCache
-from reserver.stores.configmap.entries import Entries
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit, Tidying
+from reserver.stores.entries import Entries
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import COLLECTION, ReservationObject
-from reserver.stores.object.edits import Tidying
+from reserver.stores.quota_codec import QuotaObject
 from reserver.stores.quota_objects import QuotaCache
 from reserver.stores.status import Statuses
 from reserver.stores.writer import Outcome, Writer

@@ -22,9 +22,8 @@ from reserver.k8s.client import JSON_PATCH, ApiClient
 from reserver.k8s.objects.objects import PartialObject, decode
 from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Cache, Expected
-from reserver.stores.configmap.entries import Entries
-from reserver.stores.configmap.entry_edits import Deletion, Edit
-from reserver.stores.object.edits import Abandonment, Tidying
+from reserver.stores.edits import Deletion, Edit, Patch, Tidying
+from reserver.stores.entries import Entries
 
 
 class StoreEdits:
@@ -62,7 +61,7 @@ class StoreEdits:
             raise
         return True
 
-    async def edit_at(self, edit: Edit | Abandonment) -> int | None:
+    async def edit_at(self, edit: Patch) -> int | None:
         """Change one entry; return the new resourceVersion, or None if it was changed meanwhile.
 
         Raises:

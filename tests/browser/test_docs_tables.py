@@ -9,7 +9,7 @@ from hack.site_tables import titled
 
 STYLE = (Path(__file__).parents[2] / "docs/site.css").read_text()
 TITLES = ("input", "who writes it", "bound on one", "how many", "in the code")
-CELLS = ("ReservationQuota", "administrator", "64" * 9, "", "reserver/stores/codec/quota_codec.py")
+CELLS = ("ReservationQuota", "administrator", "64" * 9, "", "reserver/stores/quota_codec.py")
 HEAD, ROW = (
     "".join(f"<{tag}>{each}</{tag}>" for each in texts)
     for tag, texts in (("th", TITLES), ("td", CELLS))

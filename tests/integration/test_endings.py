@@ -15,7 +15,7 @@ from reserver.base.pacer import Pacer
 from reserver.client import CallFailed, Client, PodOwner, Spec
 from reserver.errors import ApiError
 from reserver.reservations.enums import Outcome, StoreKind
-from reserver.stores.codec.archive import SHARDS
+from reserver.stores.archive import SHARDS
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, again, serving
 from tests.waiting import until, until_answered

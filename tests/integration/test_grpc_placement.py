@@ -21,7 +21,7 @@ from reserver.extender.cluster_watches import PODS
 from reserver.grpc import creation
 from reserver.process import background
 from reserver.reservations.enums import StoreKind
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.stores import Stores
 from reserver.v1 import capacity_pb2

@@ -42,7 +42,8 @@ from reserver.provisioning import template
 from reserver.rebalance import metrics_api as node_metrics
 from reserver.rebalance.metrics_api import read_node_metrics
 from reserver.scheduling.placement import placing
-from reserver.stores.codec import prices, quota_codec, spec_codec
+from reserver.stores import quota_codec
+from reserver.stores.codec import prices, spec_codec
 from reserver.stores.object import codec as objects
 from reserver.stores.object import entries
 from reserver.webhook import review
@@ -372,7 +373,7 @@ ELSEWHERE: dict[str, str] = {
     "k8s.objects.objects.Status": "the API server",
     "k8s.objects.objects.WatchEvent": "the API server: items stay JSON",
     "k8s.objects.objects.Labelled": "managers and Reserver: ConfigMaps, in its own namespace",
-    "stores.codec.recovery.": "managers and Reserver: what READERS have, of before",
+    "stores.recovery.": "managers and Reserver: what READERS have, of before",
     "moves.workloads.": "the API server: its discovery, by workloads._MOST_BYTES, and one number",
     "moves.workload_object.": "the API server: one workload, of which numbers are read",
     "moves.surge_object.": "the API server: a pod, its ReplicaSet and Deployment, read one by one",
@@ -392,7 +393,7 @@ ELSEWHERE: dict[str, str] = {
     "stores.configmap.status_codec.": "Reserver, in companions and its archive",
     "stores.configmap.companion_codec.": "Reserver, in companions and its archive",
     "stores.object.status_codec.": "Reserver, in companions and its archive",
-    "stores.codec.archive.": "Reserver, in companions and its archive",
+    "stores.archive.": "Reserver, in companions and its archive",
 }
 """The trusted writer or the bound of each struct without a reader, by prefix of its name."""
 

@@ -32,7 +32,7 @@ from reserver.scheduling.buffers import MOST_BUFFERS
 from reserver.settings import configuration
 from reserver.settings import strict_yaml as document
 from reserver.stores.codec import account_codec
-from reserver.stores.codec.quota_codec import MOST_HARD
+from reserver.stores.quota_codec import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/limits.md"
 

@@ -27,7 +27,7 @@ from reserver.reservations import admission
 from reserver.reservations.accounts import MOST_OWNERS, MOST_WEEKS, Accounts
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
-from reserver.stores.codec.archive import SHARD_BYTES, SHARDS, Archive
+from reserver.stores.archive import SHARD_BYTES, SHARDS, Archive
 from tests.builders import NOW
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import always, refused

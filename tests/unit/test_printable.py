@@ -22,7 +22,8 @@ from reserver.printable import is_printable, printable
 from reserver.process import logs
 from reserver.reservations.status import ShortNodes
 from reserver.stores.configmap import status_codec as companion
-from reserver.stores.configmap.entries import EntryProblem, read_key
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object.status_codec import invalid
 from tests.builders import node, ref, reservation, state_of
 from tests.unit.k8s.fakes import ScriptedClient

@@ -19,7 +19,7 @@ from reserver.patches import codec as patches_codec
 from reserver.provisioning import codec as provisioning_codec
 from reserver.rebalance import policy_reader as policyform
 from reserver.settings import configuration
-from reserver.stores.codec import quota_codec
+from reserver.stores import quota_codec
 from reserver_demo.apiserver.custom import structure_of
 from reserver_demo.apiserver.resources import RESOURCES
 from reserver_demo.apiserver.schema import conform

@@ -19,7 +19,6 @@ from reserver.stores.cache import Cache, Expected, Name, when_written
 from reserver.stores.configmap import companion_codec, entry_edits
 from reserver.stores.configmap.entries import (
     STORE_LABEL,
-    Entries,
     StoreDocument,
     StoreKey,
     read_kept,
@@ -27,7 +26,8 @@ from reserver.stores.configmap.entries import (
     size_of,
     within_bounds,
 )
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
+from reserver.stores.entries import Entries
 
 NO_COMPANION = f"!{companion_codec.LABEL}"
 """Excludes the ConfigMaps that Reserver writes itself (`configmap.status`)."""

@@ -25,7 +25,7 @@ from reserver.reservations.status import (
 )
 from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.recurrence_codec import OccurrenceFields
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from reserver.stores.passed import LastStatus
 
 INVALID = Phase.INVALID.value

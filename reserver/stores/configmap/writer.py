@@ -19,7 +19,7 @@ from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Name
 from reserver.stores.configmap import entry_edits
 from reserver.stores.configmap.cache import LABEL_KEY, LABEL_VALUE, ConfigMapCache
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from reserver.stores.writer import MOST_BYTES, MOST_TRIES, Outcome, Writer
 
 log = structlog.get_logger(__name__)

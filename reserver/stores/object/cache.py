@@ -9,7 +9,7 @@ from reserver.k8s.objects.objects import Metadata
 from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.reservation import Ref
 from reserver.stores.cache import Cache, Name, when_written
-from reserver.stores.configmap.entry_edits import Deletion
+from reserver.stores.edits import Deletion
 from reserver.stores.object.codec import RESERVATION, ReservationObject, path
 from reserver.stores.object.edits import Abandonment
 from reserver.stores.object.entries import KnownObject, ObjectReading, Sets, with_placements

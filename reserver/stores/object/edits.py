@@ -10,7 +10,6 @@ import msgspec
 
 from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref
-from reserver.stores.configmap.entry_edits import Deletion, Edit
 from reserver.stores.object.codec import (
     ABANDONED,
     API_VERSION,
@@ -123,10 +122,6 @@ class Abandonment:
             *_as_seen(self.first),
             {"op": "replace", "path": _UNFINISHED, "value": ABANDONED},
         ]
-
-
-Tidying = Edit | Deletion | Abandonment
-"""A write of the cleaner."""
 
 
 def _as_seen(first: ObjectMetadata) -> list[dict[str, object]]:

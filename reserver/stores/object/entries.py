@@ -22,8 +22,8 @@ from reserver.reservations.placement import Placement, clipped
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import document, newer_fields, placement_codec
 from reserver.stores.codec.placement_codec import read_parts
-from reserver.stores.configmap.entries import Entries, EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
+from reserver.stores.entries import Entries, EntryProblem
 from reserver.stores.object.codec import (
     PLACEMENT_ANNOTATION,
     ObjectMetadata,

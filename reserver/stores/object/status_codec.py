@@ -29,8 +29,8 @@ from reserver.reservations.status import (
 )
 from reserver.stores.codec import recurrence_codec
 from reserver.stores.codec.placement_codec import PartObject
-from reserver.stores.configmap.entries import EntryProblem
 from reserver.stores.configmap.status_codec import INVALID
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusClaim, Summary
 from reserver.stores.passed import LastStatus
 

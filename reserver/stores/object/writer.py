@@ -17,7 +17,7 @@ from reserver.errors import ApiError, InvalidInput, NotReady, ReserverError, Tak
 from reserver.k8s.client import JSON_PATCH
 from reserver.k8s.objects.objects import decode
 from reserver.reservations.reservation import Ref
-from reserver.stores.configmap.entry_edits import Deletion, Edit
+from reserver.stores.edits import Deletion, Edit
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject, collection, path
 from reserver.stores.object.edits import completion, manifest, replacement

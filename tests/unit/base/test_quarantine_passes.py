@@ -46,10 +46,10 @@ from reserver.scheduling.buffers import Need, need
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Effect, Nominate
 from reserver.scheduling.wake import Wake
-from reserver.stores.codec.recovery import PodPast
 from reserver.stores.configmap.cache import ConfigMapCache
 from reserver.stores.configmap.companion import Companion
 from reserver.stores.quota_objects import QuotaCache, QuotaWriter
+from reserver.stores.recovery import PodPast
 from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, held, pod, ref, reservation, state_of
 from tests.unit.base.quarantined import POISON, Faults, poisoned

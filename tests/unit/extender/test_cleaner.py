@@ -12,8 +12,8 @@ from reserver.extender.cleaner import REFUSED, Cleaner, written_together
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.reservation import Ref
+from reserver.stores import edits
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.object import edits
 from reserver.stores.writer import StoreEdits
 from tests.builders import NOW, node, ref, state_of
 from tests.unit.k8s.clocks import ManualTime, worked_off

@@ -26,7 +26,7 @@ from reserver.scheduling.placement import Placed, placing
 from reserver.scheduling.state import State
 from reserver.scheduling.suitability import moving_off
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from reserver.stores.object.cache import ObjectCache
 from tests.builders import NOW, demanding, held, node, parts, pod, ref, reservation
 from tests.unit.k8s.fakes import refused

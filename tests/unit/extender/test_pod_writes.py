@@ -8,7 +8,7 @@ import pytest
 from reserver.errors import ApiError
 from reserver.extender.pod_writes import PodWrites
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Recall, Retry
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from reserver.stores.writer import StoreEdits
 from tests.builders import pod, ref, reservation
 from tests.unit.k8s.fakes import (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reserver.grpc.service import Service
-from reserver.stores.codec.archive import Archive
+from reserver.stores.archive import Archive
 from tests.builders import NOW, state_of
 from tests.unit.extender.fakes import FakeReadiness
 

@@ -13,8 +13,9 @@ from reserver.grpc.status_errors import CallError
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
-from reserver.stores.codec.archive import Archive
-from reserver.stores.configmap.entries import Entries, read_key
+from reserver.stores.archive import Archive
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.entries import Entries
 from reserver.stores.status import RoomReport
 from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, node, pod, ref, state_of

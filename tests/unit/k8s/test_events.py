@@ -12,7 +12,7 @@ from reserver.extender import reservation_events
 from reserver.k8s.events import Recorder
 from reserver.k8s.objects.objects import CONFIG_MAP, POD, Metadata, ObjectKind
 from reserver.scheduling.pod_events import PodEvent
-from reserver.stores.configmap.entries import EntryProblem
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object.codec import RESERVATION
 from tests.builders import pod, ref
 from tests.unit.k8s.fakes import PatientClient, ScriptedClient, refused

@@ -24,7 +24,8 @@ from reserver.k8s.objects.limits import (
 from reserver.k8s.objects.objects import decode
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import document, spec_codec
-from reserver.stores.configmap.entries import Entries, read_key
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.entries import Entries
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.entries import read_object
 from reserver.v1 import reservation_pb2 as pb

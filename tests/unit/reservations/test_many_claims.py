@@ -17,8 +17,8 @@ from reserver.reservations.recurrence import Recurrence
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
-from reserver.stores.configmap.entries import Entries
 from reserver.stores.configmap.status_codec import recorded_claims, show
+from reserver.stores.entries import Entries
 from reserver.stores.object import status_codec as object_status
 from reserver.stores.object.codec import ReservationStatus, StatusClaim
 from tests.builders import NOW, node, parts, pod, reservation, rule, state_of

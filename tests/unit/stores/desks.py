@@ -13,9 +13,9 @@ from reserver.scheduling.state import State
 from reserver.stores.cache import Cache
 from reserver.stores.codec import document, spec_codec
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entries import Entries
-from reserver.stores.configmap.entry_edits import Deletion, Edit
 from reserver.stores.configmap.writer import ConfigMapWriter
+from reserver.stores.edits import Deletion, Edit
+from reserver.stores.entries import Entries
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.edits import Abandonment

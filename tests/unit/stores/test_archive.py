@@ -11,8 +11,8 @@ from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending
 from reserver.reservations.reservation import Ref
-from reserver.stores.codec import archive as module
-from reserver.stores.codec.archive import SHARDS, Archive, ArchivedReservation, past
+from reserver.stores import archive as module
+from reserver.stores.archive import SHARDS, Archive, ArchivedReservation, past
 from tests.builders import NOW, reservation
 
 WEEK = 7 * 86_400.0

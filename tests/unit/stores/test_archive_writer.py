@@ -8,8 +8,8 @@ from typing import Any
 from reserver.k8s.work_queue import WorkQueue
 from reserver.reservations.enums import Outcome
 from reserver.reservations.outcome import Ending
+from reserver.stores.archive import SHARDS, Archive
 from reserver.stores.archive_writer import ArchiveWriter
-from reserver.stores.codec.archive import SHARDS, Archive
 from tests.builders import NOW, reservation
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import ScriptedClient, refused

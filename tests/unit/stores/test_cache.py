@@ -15,7 +15,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.stores.cache import Cache
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entries import EntryProblem
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object.cache import ObjectCache
 from tests.builders import NOW, held, node, pod, state_of
 from tests.unit.stores.test_object_cache import made

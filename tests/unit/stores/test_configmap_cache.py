@@ -15,7 +15,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from reserver.stores.cache import Expected
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entries import Entries, EntryProblem
+from reserver.stores.entries import Entries, EntryProblem
 from tests.builders import NOW, held, node, pod, state_of
 
 W1 = node("worker-1", cpu="16")

@@ -14,7 +14,7 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.bind import judge_bind
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from tests.builders import NAMESPACE, NOW, held, node, pod, state_of
 
 KEY = Ref(NAMESPACE, "store", "k")

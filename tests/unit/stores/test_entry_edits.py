@@ -9,7 +9,7 @@ from reserver.k8s.objects.objects import encode
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.configmap import entry_edits
 from reserver.stores.configmap.entries import read_key
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
 from tests.builders import parts
 from tests.cpu import MOST_S, least_cpu_s
 

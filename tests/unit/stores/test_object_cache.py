@@ -10,8 +10,8 @@ from reserver.k8s.objects.objects import Metadata, decode
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
-from reserver.stores.configmap.entries import EntryProblem
-from reserver.stores.configmap.entry_edits import Deletion
+from reserver.stores.edits import Deletion
+from reserver.stores.entries import EntryProblem
 from reserver.stores.object import entries
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import ReservationObject

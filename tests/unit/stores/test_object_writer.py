@@ -11,7 +11,7 @@ import pytest
 from reserver.errors import ApiError, NotReady, Taken
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
-from reserver.stores.configmap.entry_edits import Deletion, Edit
+from reserver.stores.edits import Deletion, Edit
 from reserver.stores.object.edits import Abandonment
 from tests.builders import NOW, pod
 from tests.unit.k8s.fakes import NO_ANSWER, OVERTAKEN, refused

@@ -11,7 +11,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import Metadata, ResourceMetadata, encode
 from reserver.reservations.quota import Quota
 from reserver.settings.serve import DEFAULT_QUOTA
-from reserver.stores.codec.quota_codec import (
+from reserver.stores.quota_codec import (
     QuotaObject,
     QuotaSpec,
     QuotaStatus,

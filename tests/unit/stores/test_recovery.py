@@ -7,7 +7,7 @@ import pytest
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import WatchEvent
 from reserver.reservations.reservation import Ref, Written
-from reserver.stores.codec.recovery import PodPast, StorePast
+from reserver.stores.recovery import PodPast, StorePast
 
 
 def event(kind: str, item: dict[str, Any]) -> WatchEvent:

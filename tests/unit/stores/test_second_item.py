@@ -9,8 +9,8 @@ from dataclasses import replace
 from reserver.k8s.objects.objects import ConfigMapObject, Metadata
 from reserver.reservations.reservation import Ref
 from reserver.stores.configmap.cache import ConfigMapCache
-from reserver.stores.configmap.entries import EntryProblem
-from reserver.stores.configmap.entry_edits import Edit
+from reserver.stores.edits import Edit
+from reserver.stores.entries import EntryProblem
 from tests.builders import NAMESPACE, NOW, held, node, pod, state_of
 
 LIST = Ref(NAMESPACE, "store", "worker-1")

@@ -7,8 +7,9 @@ from reserver.errors import InvalidInput
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import ReservationState
-from reserver.stores.configmap.entries import Entries, EntryProblem, read_key
+from reserver.stores.configmap.entries import read_key
 from reserver.stores.configmap.status_codec import newly_unbacked, show, without_messages
+from reserver.stores.entries import Entries, EntryProblem
 from reserver.stores.object.status_codec import summary
 from tests.builders import NOW, ref, reservation
 

@@ -6,7 +6,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.reservations.enums import Policy
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from tests.unit.stores.written import (
     LONG,
     SEEN,

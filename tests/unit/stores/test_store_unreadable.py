@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from reserver.stores.configmap.entries import Entries
+from reserver.stores.entries import Entries
 from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.stores.written import YAML, item, items, one, read, refusal, spec
 

@@ -4,7 +4,8 @@ import json
 
 from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.stores.configmap.entries import Entries, EntryProblem, read_key
+from reserver.stores.configmap.entries import read_key
+from reserver.stores.entries import Entries, EntryProblem
 
 SEEN = 1_900_000_000.0
 SPEC = {
