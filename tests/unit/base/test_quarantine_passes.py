@@ -54,9 +54,9 @@ from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, held, pod, ref, reservation, state_of
 from tests.unit.base.quarantined import POISON, Faults, poisoned
 from tests.unit.extender import test_cleaner as cleaning
-from tests.unit.extender import test_placer as placing
 from tests.unit.extender import test_waker as waking
 from tests.unit.extender.conftest import Served
+from tests.unit.extender.placer import world as placing
 from tests.unit.k8s.fakes import PatientClient, ScriptedClient
 from tests.unit.k8s.watch import test_history as past
 from tests.unit.moves.world import World

@@ -1,9 +1,9 @@
 """Bindings while etcd is away: the API server would keep them for the one that comes back."""
 
 from tests.builders import held, requested
+from tests.unit.extender.bindings.calls import OWNER, SEAT, begun, bind
 from tests.unit.extender.conftest import Served
 from tests.unit.extender.fakes import call
-from tests.unit.extender.test_bindings import OWNER, SEAT, begun, bind
 
 
 async def test_nothing_is_asked_for_while_etcd_does_not_answer(served: Served) -> None:

@@ -13,7 +13,7 @@ from reserver.reservations.reservation import NOT_YET, Written
 from reserver.reservations.status import NOT_REFILLED, ReservationState, ShortNodes
 from reserver.stores.object.status_codec import summary
 from tests.builders import held, node, parts, pod, ref, reservation, state_of
-from tests.unit.extender.test_placer import World
+from tests.unit.extender.placer.world import World
 
 W1, W2 = node("w1", cpu="4"), node("w2", cpu="4")
 SPEC: dict[str, Any] = {
