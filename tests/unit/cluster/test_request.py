@@ -1,53 +1,15 @@
 """The facts are those of component-helpers/resource/helpers_test.go of Kubernetes 1.37.
 
-Each case there that concerns requests, with the options that kube-scheduler sets, is a row here.
+Each case there that concerns requests, with the options that kube-scheduler sets, is a row here, or
+in test_resized_request.py if a resize is under way.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from reserver.cluster import quantity
 from reserver.cluster.quantity import Container, PodResources, effective_request
-
-Written = Mapping[str, str]
-
-
-def nano(written: Written) -> dict[str, int]:
-    return {name.replace("_", "-"): quantity.parse(text) for name, text in written.items()}
-
-
-def nano_or_none(written: Written | None) -> dict[str, int] | None:
-    return None if written is None else nano(written)
-
-
-def container(
-    *, allocated: Written | None = None, actuated: Written | None = None, **requests: str
-) -> Container:
-    return Container(
-        requests=nano(requests), allocated=nano_or_none(allocated), actuated=nano_or_none(actuated)
-    )
-
-
-def sidecar(
-    *, allocated: Written | None = None, actuated: Written | None = None, **requests: str
-) -> Container:
-    return Container(
-        requests=nano(requests),
-        sidecar=True,
-        allocated=nano_or_none(allocated),
-        actuated=nano_or_none(actuated),
-    )
-
-
-def check(pod: PodResources, expected: Written) -> None:
-    wanted = {name.replace("_", "-"): text for name, text in expected.items()}
-    amounts = {name: quantity.amount(name, text) for name, text in wanted.items()}
-    assert effective_request(pod) == amounts | {"pods": 1}
-
-
-c, s = container, sidecar
+from tests.unit.cluster.containers import Written, c, check, nano, s
 
 
 @pytest.mark.parametrize(
@@ -171,141 +133,6 @@ def test_overhead_is_added_last(pod_level: Written, expected: Written) -> None:
         pod_level=nano(pod_level),
         overhead=nano({"cpu": "1", "memory": "1Gi"}),
     )
-    check(pod, expected)
-
-
-THREE_WAYS = c(
-    cpu="30m",
-    memory="20M",
-    ephemeral_storage="10G",
-    allocated={"cpu": "20m", "memory": "10M", "ephemeral_storage": "30G"},
-    actuated={"cpu": "10m", "memory": "30M", "ephemeral_storage": "20G"},
-)
-
-
-@pytest.mark.parametrize(
-    ("infeasible", "init", "containers", "expected"),
-    [
-        pytest.param(False, [], [c(cpu="4", actuated={"cpu": "2"})], {"cpu": "4"}, id="growing"),
-        pytest.param(False, [], [c(cpu="2", actuated={"cpu": "4"})], {"cpu": "4"}, id="shrinking"),
-        pytest.param(False, [], [c(cpu="2", allocated={"cpu": "4"})], {"cpu": "4"}, id="allocated"),
-        pytest.param(
-            True, [], [c(cpu="4", actuated={"cpu": "2"})], {"cpu": "2"}, id="infeasible: in force"
-        ),
-        pytest.param(
-            True,
-            [],
-            [c(cpu="6", allocated={"cpu": "4"}, actuated={"cpu": "2"})],
-            {"cpu": "4"},
-            id="infeasible while another resize is under way: allocated",
-        ),
-        pytest.param(True, [], [c(cpu="6")], {}, id="infeasible and nothing said of it: nothing"),
-        pytest.param(
-            True, [s(cpu="4", actuated={"cpu": "2"})], [], {"cpu": "2"}, id="infeasible sidecar"
-        ),
-        pytest.param(
-            False, [s(cpu="4", actuated={"cpu": "2"})], [], {"cpu": "4"}, id="growing sidecar"
-        ),
-        pytest.param(
-            False,
-            [],
-            [THREE_WAYS],
-            {"cpu": "30m", "memory": "30M", "ephemeral_storage": "30G"},
-            id="the largest of the three for each resource",
-        ),
-        pytest.param(
-            False,
-            [],
-            [c(cpu="1", allocated={"cpu": "2"}), c(cpu="2", allocated={"cpu": "1"})],
-            {"cpu": "3"},
-            id="the largest sum, not the sum of the largest",
-        ),
-        pytest.param(False, [], [c(actuated={"cpu": "2"})], {"cpu": "2"}, id="only in force"),
-        pytest.param(False, [s(actuated={"cpu": "2"})], [], {"cpu": "2"}, id="sidecar in force"),
-        pytest.param(
-            False,
-            [],
-            [c(cpu="1", actuated={}), c(cpu="1", allocated={})],
-            {"cpu": "2"},
-            id="an empty status is a status, and less than the spec",
-        ),
-        pytest.param(
-            False,
-            [s(cpu="1", allocated={"cpu": "3"}), c(cpu="5")],
-            [c(cpu="1")],
-            {"cpu": "8"},
-            id="a resized sidecar beside an init container",
-        ),
-    ],
-)
-def test_a_resize_in_place_counts_with_the_largest_that_may_be_in_force(
-    *, infeasible: bool, init: list[Container], containers: list[Container], expected: Written
-) -> None:
-    pod = PodResources(
-        containers=tuple(containers), init_containers=tuple(init), resize_infeasible=infeasible
-    )
-    check(pod, expected)
-
-
-@pytest.mark.parametrize(
-    ("pod", "expected"),
-    [
-        pytest.param(
-            PodResources(
-                containers=(c(cpu="1"),),
-                pod_allocated=nano({"cpu": "4"}),
-                pod_actuated=nano({"cpu": "3"}),
-            ),
-            {"cpu": "4"},
-            id="the kubelet's sums over all containers",
-        ),
-        pytest.param(
-            PodResources(
-                containers=(c(cpu="1", allocated={"cpu": "6"}, actuated={"cpu": "5"}),),
-                pod_actuated=nano({"cpu": "3"}),
-            ),
-            {"cpu": "6"},
-            id="no sum of what is allocated: container by container",
-        ),
-        pytest.param(
-            PodResources(
-                containers=(c(cpu="1", allocated={"cpu": "6"}, actuated={"cpu": "5"}),),
-                pod_allocated=nano({"cpu": "9"}),
-            ),
-            {"cpu": "6"},
-            id="no sum of what is in force: container by container",
-        ),
-        pytest.param(
-            PodResources(
-                containers=(c(cpu="1"),),
-                pod_level=nano({"cpu": "2"}),
-                pod_allocated=nano({"cpu": "3"}),
-                pod_actuated=nano({"cpu": "3.5"}),
-            ),
-            {"cpu": "3.5"},
-            id="a pod-level resize under way",
-        ),
-        pytest.param(
-            PodResources(
-                containers=(c(cpu="1"),),
-                pod_level=nano({"cpu": "10"}),
-                pod_allocated=nano({"cpu": "3"}),
-                pod_actuated=nano({"cpu": "4"}),
-                resize_infeasible=True,
-            ),
-            {"cpu": "4"},
-            id="an infeasible pod-level resize",
-        ),
-        pytest.param(
-            PodResources(pod_level=nano({"cpu": "2"}), pod_allocated=nano({"cpu": "3"})),
-            {"cpu": "2"},
-            id="pod-level requests without a status of what is in force",
-        ),
-    ],
-)
-def test_a_resize_of_the_whole_pod_counts_with_the_largest_that_may_be_in_force(
-    pod: PodResources, expected: Written
-) -> None:
     check(pod, expected)
 
 

@@ -18,7 +18,7 @@ from reserver.http.connection import HttpConnection
 from reserver.http.connections import Hosts
 from tests.builders import node, pod, reservation
 from tests.unit.extender.conftest import Served
-from tests.unit.extender.test_server import bind_call, filter_call, metrics
+from tests.unit.extender.server.calls import bind_call, filter_call, metrics
 
 CODE = str(Path(reserver.__file__).parent)
 NAMES = [f"node-{number}" for number in range(2_000)]

@@ -6,7 +6,8 @@ from typing import Any
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION
 from reserver.k8s.objects.times import show_moment
 from reserver.settings.serve import Settings
-from tests.unit.moves.world import PODS, SETS, Document, World
+from tests.unit.moves.api_server import PODS, SETS, Document
+from tests.unit.moves.world import World
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/web"
 HASH = {"app": "web", "pod-template-hash": "5d8f"}

@@ -11,7 +11,8 @@ import pytest
 from reserver.base.pacer import Pacer
 from reserver.errors import ApiError
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
-from tests.unit.moves.world import PODS, SEATS, World
+from tests.unit.moves.api_server import PODS, SEATS
+from tests.unit.moves.world import World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

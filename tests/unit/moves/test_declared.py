@@ -16,7 +16,7 @@ from reserver.moves.index import MoveIndex
 from reserver.moves.model import GroupMember
 from reserver.moves.podmove import MoveObject
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
-from tests.unit.moves.world import NOW
+from tests.unit.moves.api_server import NOW
 
 MEMBERS = [{"namespace": space, "name": "m", "uid": f"uid-{space}"} for space in ("a", "b")]
 

@@ -16,8 +16,9 @@ from reserver.moves.model import Replacement
 from reserver.moves.phases import MovePhase, MoveReason
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.k8s.fakes import ScriptedClient
+from tests.unit.moves.api_server import PODS, SEATS, Document
 from tests.unit.moves.build import NOW, POD, leaving, move, seen
-from tests.unit.moves.world import PODS, SEATS, Document, World
+from tests.unit.moves.world import World
 
 BEGUN = ApiError(
     429,

@@ -12,7 +12,8 @@ from reserver.k8s.objects.pods import PodObject
 from reserver.moves.workload_object import WantedPods
 from reserver.moves.workloads import Workload, Workloads
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
-from tests.unit.moves.world import PODS, Document, World
+from tests.unit.moves.api_server import PODS, Document
+from tests.unit.moves.world import World
 
 KRUISE = "apps.kruise.io/v1alpha1"
 WEB = Controller("CloneSet", "web")

@@ -11,7 +11,8 @@ import pytest
 from reserver.moves.controller import LOOK_AGAIN_S
 from reserver.moves.model import MOST_IN_A_ROW
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
-from tests.unit.moves.world import MOVES, PODS, SEATS, World
+from tests.unit.moves.api_server import MOVES, PODS, SEATS
+from tests.unit.moves.world import World
 
 GROUP = {"name": "swap", "size": 1}
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
+from tests.unit.moves.api_server import CLAIMS, CSI_NODES, PODS, SEATS, VOLUMES
 from tests.unit.moves.test_closing import until
-from tests.unit.moves.world import CLAIMS, CSI_NODES, PODS, SEATS, VOLUMES, World
+from tests.unit.moves.world import World
 
 BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
 ALL = ("worker-1", "worker-2", "worker-3")

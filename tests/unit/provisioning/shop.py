@@ -18,7 +18,8 @@ from reserver.stores.writer import Patience
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.crashes import Crash
 from tests.unit.k8s.fakes import always, patched
-from tests.unit.moves.world import SEATS, Api, Document, World
+from tests.unit.moves.api_server import SEATS, Api, Document
+from tests.unit.moves.world import World
 
 REQUESTS = COLLECTION.replace("v1/", "v1/namespaces/shop/")
 TEMPLATES = "/api/v1/namespaces/shop/podtemplates"

@@ -9,7 +9,7 @@ import pytest
 from reserver.base.pacer import Pacer
 from reserver.process import readiness
 from reserver.provisioning import controller
-from tests.unit.moves.world import SEATS
+from tests.unit.moves.api_server import SEATS
 from tests.unit.provisioning.shop import POD_SETS, asked
 from tests.unit.provisioning.test_strikes import PROVISIONED
 

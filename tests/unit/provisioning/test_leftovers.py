@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.moves.world import SEATS
+from tests.unit.moves.api_server import SEATS
 from tests.unit.provisioning.shop import REQUESTS, Shop
 from tests.unit.test_growth import sizes
 

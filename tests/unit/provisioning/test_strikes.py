@@ -15,7 +15,7 @@ from reserver.errors import ApiError
 from reserver.provisioning import controller
 from reserver.stores.object.codec import SET_LABEL, UNFINISHED_ANNOTATION
 from tests.unit.k8s.crashes import Crash, crash_at_each_write
-from tests.unit.moves.world import PODS, SEATS
+from tests.unit.moves.api_server import PODS, SEATS
 from tests.unit.provisioning.shop import POD_SETS, REQUESTS, Shop, asked
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ from reserver.errors import ApiError
 from reserver.k8s.client import JSON_PATCH, MERGE_PATCH
 from reserver.provisioning import controller
 from reserver.stores.object.codec import UNFINISHED_ANNOTATION
-from tests.unit.moves.world import SEATS
+from tests.unit.moves.api_server import SEATS
 from tests.unit.provisioning.shop import SetApi, Shop, asked
 from tests.unit.provisioning.test_strikes import PROVISIONED, judge_held
 

@@ -25,10 +25,10 @@ from reserver.rebalance.cluster_state import (
     ClusterState,
 )
 from reserver.rebalance.evictor import Protections
-from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, pod, taint
+from tests.unit.rebalance.build import NOW, cluster_of, evicted, node, pod
+from tests.unit.rebalance.evicting import ALL_PODS, BARE, spec
 
 GOES, STAYS = True, False
-ALL_PODS = PodLifeTime(states=frozenset({"Running", "Failed"}))
 
 
 def _goes(
@@ -53,10 +53,6 @@ def _annotated(key: str, value: str = "") -> dict[str, Any]:
     return {"metadata": {"annotations": {key: value}}}
 
 
-def _spec(**spec: Any) -> dict[str, Any]:
-    return {"spec": spec}
-
-
 def _with(*protections: Protection, classes: tuple[str, ...] = ()) -> DefaultEvictor:
     claims = PodsWithPVC(protected_storage_classes=tuple(StorageClassName(name=n) for n in classes))
     config = ProtectionsConfig(pods_with_pvc=claims)
@@ -67,14 +63,13 @@ def _without(*protections: Protection, **args: Any) -> DefaultEvictor:
     return DefaultEvictor(pod_protections=PodProtections(default_disabled=protections), **args)
 
 
-BARE: dict[str, Any] = {"metadata": {"ownerReferences": []}}
 FAILED_BARE: dict[str, Any] = {**BARE, "status": {"phase": "Failed"}}
 DAEMON: dict[str, Any] = {
     "metadata": {"ownerReferences": [{"kind": "DaemonSet", "name": "d", "uid": "d"}]}
 }
-CLAIM = _spec(volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
-EMPTY_DIR = _spec(volumes=[{"emptyDir": {}}])
-CRITICAL = _spec(priority=2_000_000_000)
+CLAIM = spec(volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])
+EMPTY_DIR = spec(volumes=[{"emptyDir": {}}])
+CRITICAL = spec(priority=2_000_000_000)
 DELETED: dict[str, Any] = {"metadata": {"deletionTimestamp": "2030-01-31T09:59:00Z"}}
 
 
@@ -122,13 +117,13 @@ CASES = {
     "a daemon, free": Case(GOES, DAEMON, _without(Protection.DAEMON_SET)),
     "critical": Case(goes=STAYS, pod=CRITICAL),
     "critical, free": Case(GOES, CRITICAL, _without(Protection.SYSTEM_CRITICAL)),
-    "at the threshold": Case(STAYS, _spec(priority=10), DefaultEvictor(priority_threshold=10)),
-    "below the threshold": Case(GOES, _spec(priority=9), DefaultEvictor(priority_threshold=10)),
-    "priority 0, threshold 0": Case(STAYS, _spec(priority=0), DefaultEvictor(priority_threshold=0)),
+    "at the threshold": Case(STAYS, spec(priority=10), DefaultEvictor(priority_threshold=10)),
+    "below the threshold": Case(GOES, spec(priority=9), DefaultEvictor(priority_threshold=10)),
+    "priority 0, threshold 0": Case(STAYS, spec(priority=0), DefaultEvictor(priority_threshold=0)),
     "no priority, threshold 0": Case(GOES, {}, DefaultEvictor(priority_threshold=0)),
     "the threshold vanishes with the protection": Case(
         GOES,
-        _spec(priority=10),
+        spec(priority=10),
         _without(Protection.SYSTEM_CRITICAL, priority_threshold=10),
     ),
     "a claim": Case(goes=GOES, pod=CLAIM),
@@ -141,7 +136,7 @@ CASES = {
     "a claim without class": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST), (_claim(None),)),
     "a claim that nobody knows": Case(STAYS, CLAIM, _with(Protection.PVC, **FAST)),
     "resource claims": Case(
-        STAYS, _spec(resourceClaims=[{"name": "gpu"}]), _with(Protection.RESOURCE_CLAIMS)
+        STAYS, spec(resourceClaims=[{"name": "gpu"}]), _with(Protection.RESOURCE_CLAIMS)
     ),
     "labels that match": Case(
         GOES, LABELLED, DefaultEvictor(label_selector=equals({"app": "web"}))
@@ -221,168 +216,6 @@ def test_a_pod_of_several_owners_has_no_bound_on_replicas() -> None:
     both = pod("it", "a", metadata={"ownerReferences": owners})
 
     assert _goes(both, DefaultEvictor(min_replicas=9))
-
-
-FIT = DefaultEvictor(node_fit=True)
-ZONE = {"labels": {"zone": "1"}}
-APART = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}
-        ]
-    }
-}
-DB = {"metadata": {"labels": {"app": "db"}}}
-GT = {"key": "k", "operator": "Gt", "value": "5"}
-DUE = {
-    "nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [
-                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
-            ]
-        }
-    }
-}
-
-FITS: dict[str, tuple[bool, dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = {
-    # Does the pod fit on b, the other node? The pod, b, and what else there is.
-    "an empty node": (True, {}, {}, []),
-    "a cordoned node": (False, {}, {"cordoned": True}, []),
-    "a taint": (False, {}, {"taints": [taint("k")]}, []),
-    "a taint NoExecute": (False, {}, {"taints": [taint("k", effect="NoExecute")]}, []),
-    "a soft taint": (True, {}, {"taints": [taint("k", effect="PreferNoSchedule")]}, []),
-    "a taint that is tolerated": (
-        True,
-        _spec(tolerations=[{"key": "k", "operator": "Exists"}]),
-        {"taints": [taint("k")]},
-        [],
-    ),
-    "a taint above a number": (True, _spec(tolerations=[GT]), {"taints": [taint("k", "6")]}, []),
-    "a taint at a number": (False, _spec(tolerations=[GT]), {"taints": [taint("k", "5")]}, []),
-    "a taint that is no number": (
-        False,
-        _spec(tolerations=[GT]),
-        {"taints": [taint("k", "x")]},
-        [],
-    ),
-    "a node selector": (False, _spec(nodeSelector={"zone": "2"}), ZONE, []),
-    "a node selector that matches": (True, _spec(nodeSelector={"zone": "1"}), ZONE, []),
-    "a node by its name": (True, _spec(affinity=DUE), {}, []),
-    "enough room": (True, {"requests": {"cpu": "3"}}, {}, [pod("x", "b", requests={"cpu": "1"})]),
-    "no room": (False, {"requests": {"cpu": "3"}}, {}, [pod("x", "b", requests={"cpu": "1001m"})]),
-    "room that only ended pods have": (
-        True,
-        {"requests": {"cpu": "4"}},
-        {},
-        [pod("x", "b", requests={"cpu": "4"}, status={"phase": "Succeeded"})],
-    ),
-    "no slot": (False, {}, {"offer": {"pods": "1"}}, [pod("x", "b")]),
-    "no pods at all": (False, {}, {"allocatable": {"cpu": "4"}}, []),
-    "a device that the node lacks": (False, {"requests": {"example.com/gpu": "1"}}, {}, []),
-    "none of a device that the node lacks": (
-        True,
-        {"requests": {"example.com/gpu": "0"}},
-        {},
-        [pod("x", "b", requests={"example.com/gpu": "5"})],
-    ),
-    "nothing of what is overcommitted": (
-        False,
-        {"requests": {"cpu": "0"}},
-        {},
-        [pod("x", "b", requests={"cpu": "5"})],
-    ),
-    "what is overcommitted is not asked for": (
-        True,
-        {"requests": {"memory": "1"}},
-        {},
-        [pod("x", "b", requests={"cpu": "5"})],
-    ),
-    "a pod that it keeps away from": (False, _spec(affinity=APART), ZONE, [pod("x", "b", **DB)]),
-    "that pod on a node without the label": (
-        True,
-        _spec(affinity=APART),
-        {},
-        [pod("x", "b", **DB)],
-    ),
-    "that pod in another namespace": (
-        True,
-        _spec(affinity=APART),
-        ZONE,
-        [pod("x", "b", namespace="other", **DB)],
-    ),
-    "that pod has ended": (
-        True,
-        _spec(affinity=APART),
-        ZONE,
-        [pod("x", "b", status={"phase": "Failed"}, **DB)],
-    ),
-    "another pod of its own name": (
-        True,
-        _spec(
-            affinity={
-                "podAntiAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": [
-                        {
-                            "labelSelector": {},
-                            "namespaces": ["other"],
-                            "topologyKey": "zone",
-                        }
-                    ]
-                }
-            }
-        ),
-        ZONE,
-        [pod("it", "b", namespace="other", **BARE)],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FITS)
-def test_with_node_fit_only_pods_go_that_fit_on_another_node(name: str) -> None:
-    fits, it, other, more = FITS[name]
-    others = [{**each, "metadata": {**each["metadata"], "ownerReferences": []}} for each in more]
-    nodes = [node("a", labels={"zone": "1"}), node("b", **other)]
-
-    names = evicted([*nodes, pod("it", "a", **it), *others], ALL_PODS, evictor=FIT)
-
-    assert names == (["it"] if fits else [])
-
-
-def test_node_fit_looks_at_the_evictors_nodes_not_at_the_policys() -> None:
-    nodes = [node("a", **ZONE), node("b", **ZONE), node("c", labels={"zone": "2"})]
-    elsewhere = DefaultEvictor(node_fit=True, node_selector=equals({"zone": "2"}))
-    wants_c = _spec(nodeSelector={"zone": "2"})
-    wants_b = _spec(nodeSelector={"zone": "1"})
-
-    def goes(part: dict[str, Any], evictor: DefaultEvictor) -> bool:
-        objects = [*nodes, pod("it", "a", **part)]
-        return bool(
-            evicted(objects, ALL_PODS, evictor=evictor, node_selector=equals({"zone": "1"}))
-        )
-
-    assert goes(wants_c, elsewhere)
-    assert goes(wants_c, FIT)
-    assert goes(wants_b, FIT)
-    assert not goes(wants_b, elsewhere)
-
-
-def test_a_node_that_is_not_ready_takes_nothing() -> None:
-    nodes = [node("a"), node("b", conditions=[{"type": "Ready", "status": "Unknown"}])]
-    full = node("c", offer={"pods": "0"})
-
-    assert evicted([*nodes, full, pod("it", "a")], ALL_PODS, evictor=FIT) == []
-    assert evicted([*nodes, node("d"), pod("it", "a")], ALL_PODS, evictor=FIT) == ["it"]
-
-
-def test_what_a_pod_leaves_is_room_for_the_next_one() -> None:
-    full = {"requests": {"cpu": "4"}}
-    first = pod("first", "a", metadata={"labels": {"go": "first"}}, **full)
-    second = pod("second", "b", **full)
-    first_one = PodLifeTime(states=frozenset({"Running"}), label_selector=equals({"go": "first"}))
-    nodes = [node("a"), node("b"), node("c")]
-
-    assert evicted([*nodes[:2], first, second], first_one, ALL_PODS, evictor=FIT) == []
-    assert evicted([*nodes, first, second], first_one, ALL_PODS, evictor=FIT) == ["first", "second"]
 
 
 @pytest.mark.parametrize(

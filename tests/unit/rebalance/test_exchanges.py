@@ -15,17 +15,9 @@ from reserver.rebalance.ordering import Order, order
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.policy import EvictionLimits
 from tests.builders import pod
+from tests.unit.rebalance.planned import assert_at_rest, cluster_of, host, planned
 from tests.unit.rebalance.scenes import moves
-from tests.unit.rebalance.test_planner import (
-    DUPLICATES,
-    PREFERRED,
-    TAINTS,
-    assert_at_rest,
-    cluster_of,
-    host,
-    planned,
-    preferring,
-)
+from tests.unit.rebalance.test_planner import DUPLICATES, PREFERRED, TAINTS, preferring
 
 Things = list[Node | Pod | ListedPod]
 

@@ -15,8 +15,8 @@ from tests.builders import NOW, held
 from tests.cpu import MOST_S, least_cpu_s
 from tests.unit.stores import companions
 from tests.unit.stores.companions import answer
+from tests.unit.stores.objects import World, condition
 from tests.unit.stores.test_object_cache import made
-from tests.unit.stores.test_object_status import World, condition
 
 NEVER = SpecLimits(*(10**9,) * 9, owners_anywhere=True)
 """Of a version that had no bounds."""

@@ -14,8 +14,8 @@ from reserver.stores.codec import newer_fields
 from tests.builders import NOW, held
 from tests.unit.stores import companions
 from tests.unit.stores.companions import answer
+from tests.unit.stores.objects import World, condition
 from tests.unit.stores.test_object_cache import made
-from tests.unit.stores.test_object_status import World, condition
 
 REF = Ref("reserver-system", "reservations", "web")
 POD = {"pod": {"name": "web-0", "namespace": "shop"}}

@@ -1,112 +1,21 @@
-"""Writes of the status of Reservations."""
+"""The content of the status of a Reservation."""
 
-import asyncio
-import json
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
-from structlog.testing import capture_logs
 
-from reserver.base.pacer import Pacer, outcome
-from reserver.cluster.node import Node
-from reserver.cluster.pod import Pod
-from reserver.k8s.objects.objects import Metadata, encode
+from reserver.base.pacer import outcome
 from reserver.k8s.objects.times import show_moment
 from reserver.reservations.reservation import Ref
-from reserver.scheduling.state import State
-from reserver.stores import status
-from reserver.stores.object import status as object_status
-from reserver.stores.object.cache import ObjectCache
-from reserver.stores.object.codec import ReservationObject
-from reserver.stores.object.status import SWEEP_EVERY_S, ObjectStatuses
 from reserver.stores.status import RoomReport
 from tests.builders import NOW, name, node, pod
-from tests.listening import Calling
-from tests.unit.k8s.clocks import ManualTime
-from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, never, refused
+from tests.unit.stores.objects import W1, World, condition
 from tests.unit.stores.test_object_cache import made
 
-W1 = node("worker-1", cpu="64")
 PATH = "/apis/reserver.io/v1alpha1/namespaces/shop/reservations"
-
-
-class ObjectClient(ScriptedClient):
-    """An API server that takes what is written, unless the script has an error for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.objects: dict[str, ReservationObject] = {}
-
-    async def _next(self, request: Request) -> Any:
-        self.requests.append(request)
-        if self.script:
-            raise self.script.pop(0)
-        path = request.path.removesuffix("/status")
-        before = self.objects[path]
-        revision = before.metadata.revision + 1
-        return written(before, revision, request.body["status"])
-
-
-def written(before: ReservationObject, revision: int, status: Any) -> bytes:
-    metadata = json.loads(encode(before.metadata))
-    body = {"metadata": metadata | {"resourceVersion": str(revision)}}
-    return encode(body | {"spec": before.spec, "status": status})
-
-
-class World:
-    """A store of objects, the state behind it, and a writer in front of an API server."""
-
-    def __init__(self, *things: Node | Pod) -> None:
-        self.now = NOW
-        self.warned: list[tuple[str, str]] = []
-        self.client = ObjectClient()
-        self.state = State(Calling(self._changed))
-        self.state.is_complete = True
-        self.store = ObjectCache(
-            self.state.ledger,
-            lambda: self.now,
-            lambda *_: None,
-            self._changed,
-            home="home",
-        )
-        room = RoomReport(self._changed)
-        self.writer = ObjectStatuses(self.client, self.store, self._warn, room)
-        self.time = self.writer.queue._time = ManualTime()
-        for thing in things or (W1,):
-            if isinstance(thing, Node):
-                self.state.node_seen(thing)
-            else:
-                self.state.pod_seen(thing)
-
-    def _changed(self, ref: Ref) -> None:
-        self.writer.queue.add(ref.whole)
-
-    def _warn(self, _: Metadata, reason: str, message: str) -> None:
-        self.warned.append((reason, message))
-
-    def put(self, *items: ReservationObject) -> None:
-        for item in items:
-            self.client.objects[item.path] = item
-            self.store.put(item)
-
-    async def write(self, *errors: Any, later: float = 0.0) -> list[Any]:
-        """Let the writer work, and return what it wrote."""
-        self.client.script += errors
-        self.client.requests.clear()
-        self.now += later
-        self.time.now += later
-        await self.writer.write(self.state)
-        assert not self.client.script
-        return [json.loads(encode(r.body["status"])) for r in self.client.requests]
-
-
-def condition(status: Any, kind: str = "Backed") -> tuple[str, str, str]:
-    (found,) = (c for c in status["conditions"] if c["type"] == kind)
-    return found["status"], found["reason"], found["message"]
 
 
 async def test_an_object_that_holds_is_acknowledged() -> None:
@@ -133,15 +42,6 @@ async def test_nothing_is_written_that_is_said_already(ttl: str) -> None:
     kept = {field: said for field, said in status.items() if said is not None}  # As in the API.
     again.put(made(ttl=ttl, status=kept, revision=2))
     assert await again.write(later=5) == []
-
-
-async def test_a_status_waits_until_it_may_be_written() -> None:
-    """The etcd that would take it may be another one, whose object has the same version."""
-    world = World()
-    world.put(*(made(name) for name in ("a", "b", "c")))
-    await world.writer.write(world.state, never)
-    assert not world.client.requests
-    assert len(await world.write()) == 3
 
 
 async def test_a_broken_one_says_what_is_wrong() -> None:
@@ -229,62 +129,6 @@ async def test_one_that_is_to_start_says_when() -> None:
     assert status["expiresAt"] is None
 
 
-@pytest.mark.parametrize("error", [NO_ANSWER, refused(500), refused(403), refused(409)])
-async def test_a_write_that_fails_is_made_later_and_delays_no_other(error: Exception) -> None:
-    world = World()
-    world.put(made("a"), made("b"))
-    assert len(await world.write(error)) == 2
-    assert world.writer.writes == 1
-    assert len(await world.write(later=40)) == 1
-    assert await world.write(later=40) == []
-    assert world.writer.writes == 2
-
-
-async def test_each_that_is_refused_is_tried_again_later_and_later_and_one_line_says_why() -> None:
-    world = World()
-    world.put(made("a"), made("b"))
-    with capture_logs() as logs:
-        await world.write(refused(403), refused(403))
-        assert await world.write() == []
-        assert len(await world.write(refused(403), refused(403), later=1.0)) == 2
-        assert await world.write(later=0.9) == []
-        assert len(await world.write(later=1.1)) == 2
-    assert [entry["event"] for entry in logs] == ["status cannot be written, retrying"]
-
-
-async def test_an_object_that_went_meanwhile_is_passed_over() -> None:
-    world = World()
-    world.put(made())
-    await world.write(refused(404))
-    assert await world.write(later=1) == []
-    world.put(made("other"))
-    world.store.drop(("shop", "other"))
-    assert await world.write() == []
-
-
-async def test_a_status_that_somebody_wrote_is_set_right_within_a_minute() -> None:
-    world = World()
-    world.put(made())
-    (status,) = await world.write()
-    world.put(made(status=status | {"phase": "Failed"}, revision=5))
-    assert await world.write(later=1) == []
-    (again,) = await world.write(later=SWEEP_EVERY_S)
-    assert again == status
-
-
-async def test_a_thousand_at_once_are_written_once_each() -> None:
-    world = World(node("worker-1", cpu="64", pods="20000"))
-    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(1000)))
-    assert len(await world.write()) == 1000
-    assert await world.write() == []
-
-
-async def test_touched_data_keys_are_the_business_of_another_writer() -> None:
-    world = World()
-    world.writer.queue.add(Ref("shop", "store", "web"))
-    assert await world.write() == []
-
-
 async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothing_else() -> None:
     world = World(W1, node("worker-2", cpu="64"))
     world.put(made(), made("elsewhere", node="worker-2"))
@@ -304,25 +148,6 @@ async def test_a_node_that_is_cordoned_is_told_to_what_holds_on_it_and_to_nothin
     assert world.warned == []
 
 
-async def test_a_sweep_gives_way_between_two_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    world.put(*(made(f"r-{number}", resources={"cpu": "1m"}) for number in range(50)))
-    await world.write()
-    monkeypatch.setattr(object_status, "Pacer", partial(Pacer, 0.0))  # However fast the machine is.
-    depths = [world.writer.queue.depth]
-
-    async def watch() -> None:
-        while True:
-            depths.append(world.writer.queue.depth)
-            await asyncio.sleep(0)
-
-    watching = asyncio.create_task(watch())
-    assert await world.write(later=SWEEP_EVERY_S) == []
-    watching.cancel()
-    assert max(depths) == 50
-    assert max(after - before for before, after in pairwise(depths)) == 1
-
-
 GPU: Any = {"cpu": "1", "example.com/gpu": "1"}
 
 
@@ -337,21 +162,6 @@ def test_of_all_that_a_new_device_concerns_a_step_reports_one() -> None:
     for steps, _ in enumerate(room.report(world.state, world.now), start=1):
         assert len(touched) == steps
     assert sorted(ref.key for ref in touched) == sorted(f"r-{number}" for number in range(50))
-
-
-async def test_a_pass_takes_what_is_due_in_parts_and_not_what_comes_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(status, "_TAKEN_AT_ONCE", 2)
-    world = World()
-    for number in range(5):
-        world.writer.queue.add(Ref.of_object("shop", f"r-{number}"))
-    parts: list[list[str]] = []
-    for part in world.writer._due_refs():
-        parts.append([ref.key for ref in part])
-        world.writer.queue.add(Ref.of_object("shop", f"late-{len(parts)}"))
-    assert parts == [["r-0", "r-1"], ["r-2", "r-3"], ["r-4"]]
-    assert [ref.key for ref in world.writer.queue.take_all()] == ["late-1", "late-2", "late-3"]
 
 
 async def test_a_status_says_since_when_it_is_idle_and_a_restart_reads_it() -> None:

@@ -14,7 +14,7 @@ from reserver.stores.codec import spec_codec
 from reserver.stores.passed import LastStatus, ending_of
 from reserver.stores.stores import Store, Stores
 from tests.builders import NOW, pod, ref
-from tests.unit.stores import companions, test_object_status
+from tests.unit.stores import companions, objects
 from tests.unit.stores.companions import MISSING, W1, answer, said, spec
 from tests.unit.stores.test_object_cache import World, made
 
@@ -54,7 +54,7 @@ async def test_the_status_of_an_entry_follows_its_occurrences_and_a_restart_keep
 
 
 async def test_the_status_of_an_object_follows_its_occurrences() -> None:
-    world = test_object_status.World()
+    world = objects.World()
     world.put(made(owners=OWNERS, slots=2, schedule=NIGHTS))
     (status,) = await world.write()
     assert (status["occurrences"], status["phase"]) == (SHOWN, "Pending")
@@ -72,7 +72,7 @@ TWO_SLOTS: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
 
 async def status_with_a_claim() -> Any:
     """Return the status of an occurrence of which a pod has claimed one of two slots."""
-    world = test_object_status.World()
+    world = objects.World()
     world.now = BEGIN
     world.put(made(**TWO_SLOTS))
     (seat,) = world.state.ledger.seats(pod("a", labels={"app": "batch"}))
@@ -87,7 +87,7 @@ async def test_a_restart_keeps_the_claims_of_the_occurrence_that_a_status_is_abo
     later: float, held: int
 ) -> None:
     status = await status_with_a_claim()
-    again = test_object_status.World()
+    again = objects.World()
     again.now = BEGIN + later
     again.put(made(**TWO_SLOTS, status=status, revision=2))
     assert again.state.ledger.held_on("worker-1")["cpu"] == held
@@ -120,7 +120,7 @@ async def test_an_occurrence_that_ended_without_a_reserver_is_in_the_history(
     later: float, found: list[Any]
 ) -> None:
     status = await status_with_a_claim()
-    again, ended = test_object_status.World(), list[Ending]()
+    again, ended = objects.World(), list[Ending]()
     again.now, again.store.ended = BEGIN + later, ended.append
     again.put(made(**TWO_SLOTS, status=status, revision=2))
     assert [summed(each) for each in ended] == found

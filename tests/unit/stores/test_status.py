@@ -9,8 +9,7 @@ import pytest
 from reserver.reservations.reservation import Ref
 from tests.builders import name, node, pod
 from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient, refused
-from tests.unit.stores import companions
-from tests.unit.stores import test_object_status as objects
+from tests.unit.stores import companions, objects
 from tests.unit.stores.test_object_cache import made
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from reserver.k8s.objects.pod_annotations import SURGE_ANNOTATION
+from tests.unit.moves.api_server import PODS
 from tests.unit.moves.surge_world import HASH, SurgeWorld, deployment
-from tests.unit.moves.world import PODS
 
 
 async def begun(*, paused: bool = False, **spec: Any) -> SurgeWorld:

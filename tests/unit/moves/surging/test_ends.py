@@ -4,9 +4,9 @@ import pytest
 
 from reserver.errors import ApiError
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION, SURGE_ANNOTATION
+from tests.unit.moves.api_server import MOVES, PODS
 from tests.unit.moves.surge_world import DEPLOYMENT, SurgeWorld
 from tests.unit.moves.surging.copies import begun, copying, until
-from tests.unit.moves.world import MOVES, PODS
 
 FORBIDDEN = ApiError(403, "Forbidden", "exceeded quota: pods=1")
 

@@ -6,6 +6,7 @@ import pytest
 
 from reserver.errors import ApiError
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
+from tests.unit.moves.api_server import PODS, Document
 from tests.unit.moves.surge_world import DEPLOYMENT, HASH, SurgeWorld, deployment
 from tests.unit.moves.surging.copies import (
     UNFIT,
@@ -16,7 +17,6 @@ from tests.unit.moves.surging.copies import (
     sized,
     until,
 )
-from tests.unit.moves.world import PODS, Document
 
 
 async def test_a_copy_is_ready_and_adopted_before_the_pod_is_removed() -> None:

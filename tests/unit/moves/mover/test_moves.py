@@ -1,27 +1,17 @@
-"""PodMoves are carried out, whatever comes in between, and whoever is killed."""
+"""PodMoves are carried out, whatever comes in between, and whenever Reserver is killed."""
 
 import json
-from typing import Any
 from unittest.mock import ANY
 
 import pytest
 
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import PodName
-from reserver.errors import ApiError
 from reserver.stores.object import codec as reservation
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
-from tests.unit.moves.world import MOVES, PODS, SEATS, World
-
-BLOCKED = ApiError(429, "TooManyRequests", "it would violate the pod's disruption budget")
-FORBIDDEN = ApiError(403, "Forbidden", "a webhook says no")
-
-
-@pytest.fixture
-async def world() -> World:
-    made = World()
-    await made.start()
-    return made
+from tests.unit.moves.api_server import MOVES, PODS, SEATS
+from tests.unit.moves.mover.plans import BLOCKED, planned
+from tests.unit.moves.world import World
 
 
 async def test_a_pod_moves_to_its_seat_and_nothing_is_left(world: World) -> None:
@@ -71,17 +61,6 @@ async def test_reserver_is_killed_at_every_write_in_turn(*, is_done: bool) -> No
     assert await crash_at_each_write(begin, judge, is_done=is_done) >= 7
 
 
-async def test_a_seat_that_the_quota_would_never_admit_fails_its_move_at_once() -> None:
-    world = World()
-    world.quota = "reservations=0"
-    await world.start()
-    world.move()
-    status = await world.settle(rounds=10)
-    assert (status["phase"], status["reason"]) == ("Failed", "SeatRefused")
-    assert "exceeded quota: default, requested: reservations=1" in status["message"]
-    assert not world.evictions
-
-
 async def test_moves_wait_for_one_another_while_the_quota_has_room_for_one_seat() -> None:
     world = World()
     world.quota, world.replicas = "reservations=1", 2
@@ -102,72 +81,6 @@ async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
     status = await world.settle()
     assert status["reason"] == "Landed"
     assert len(world.evictions) == 4
-
-
-async def test_an_eviction_that_is_refused_for_good_releases_the_seat(world: World) -> None:
-    world.move()
-    world.api.refusals = [FORBIDDEN]
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "EvictionRefused")
-    assert "a webhook says no" in status["message"]
-    assert len(world.api.of(PODS)) == 1
-
-
-async def test_a_move_ends_at_its_deadline_and_says_what_it_waited_for(world: World) -> None:
-    world.move(timeout="5s")
-    world.api.refusals = [BLOCKED] * 9
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert "Evicting" in status["message"]
-
-
-async def test_a_workload_that_is_scaled_to_zero_is_not_replaced(world: World) -> None:
-    world.move()
-    world.schedules = False
-    for _ in range(20):
-        await world.round()
-        world.api.now += 1
-        if world.status.get("phase") == "Landing":
-            world.replicas = 0
-    assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "NotReplaced")
-    assert not world.api.of(SEATS)
-
-
-async def test_a_named_node_that_is_not_there_evicts_nobody(world: World) -> None:
-    world.move(to={"node": "worker-9"})
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "SeatImpossible")
-    assert "no node worker-9" in status["message"]
-
-
-@pytest.mark.parametrize("others", [[], [{"key": "gpu", "effect": "NoSchedule"}]])
-async def test_a_cordon_that_was_lifted_is_waited_for_until_its_taint_is_gone(
-    world: World, others: list[dict[str, str]]
-) -> None:
-    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    node = world.api.objects["/api/v1/nodes/worker-2"]
-    world.api.put("/api/v1/nodes", node | {"spec": {"taints": [cordon, *others]}})
-    world.move(to={"node": "worker-2"})
-    await world.rounds(10, 1)
-    assert (world.status["phase"], world.status["reason"]) == ("Reserving", "WaitsForSeat")
-    assert "untolerated taint" in world.status["message"]
-    world.api.put("/api/v1/nodes", node | {"spec": {"taints": others}})
-    status = await world.settle()
-    assert status["reason"] == ("SeatImpossible" if others else "Landed")
-
-
-async def test_labels_that_no_node_has_wait_until_the_deadline(world: World) -> None:
-    world.move(to={"nodeSelector": {"zone": "a"}}, timeout="10s")
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert not world.evictions
-
-
-async def test_a_move_that_cannot_be_read_says_so_and_costs_no_other(world: World) -> None:
-    world.move(to={"nodeSelector": {"not a label": "x"}})
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "InvalidSpec")
-    assert "spec.to.nodeSelector" in status["message"]
 
 
 async def test_a_reservation_that_has_the_name_of_the_seat_is_left_alone(world: World) -> None:
@@ -285,43 +198,6 @@ async def test_room_on_a_node_that_is_named_is_held_there_before_there_is_any(wo
     assert (status["reason"], status["to"]) == ("Landed", "worker-1")
 
 
-PLAN: dict[str, Any] = {"group": {"name": "rebalance-1", "size": 1}, "to": {"node": "worker-2"}}
-
-
-def planned(world: World) -> None:
-    """Write the move of a plan, which supposed that web-0 fits on worker-2."""
-    uid = world.api.objects[f"{PODS}/web-0"]["metadata"]["uid"]
-    world.move(pod={"name": "web-0", "uid": uid}, **PLAN)
-
-
-@pytest.mark.parametrize(
-    ("pods", "node", "said"),
-    [
-        (2, {}, "worker-2 has no room for it any more"),
-        (0, {"unschedulable": True}, "cordoned"),
-        (0, {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "taint"),
-        (0, None, "there is no node worker-2"),
-    ],
-    ids=["full", "cordoned", "tainted", "gone"],
-)
-async def test_a_move_of_a_plan_fails_before_it_begins_if_its_node_is_not_as_supposed(
-    world: World, pods: int, node: dict[str, Any] | None, said: str
-) -> None:
-    for _ in range(pods):
-        world.make_pod("worker-2")
-    world.replicas += pods
-    if node is None:
-        world.api.remove("/api/v1/nodes/worker-2")
-    else:
-        document = world.api.objects["/api/v1/nodes/worker-2"]
-        world.api.put("/api/v1/nodes", document | {"spec": node})
-    planned(world)
-    status = await world.settle()
-    assert (status["phase"], status["reason"]) == ("Failed", "PlanOutdated")
-    assert said in status["message"]
-    assert SEATS not in world.api.writes
-
-
 async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) -> None:
     for _ in range(2):
         world.make_pod("worker-2")
@@ -334,23 +210,3 @@ async def test_room_that_another_move_is_to_leave_counts_as_there(world: World) 
     (seat,) = world.api.of(SEATS)
     assert seat["status"]["placements"] == [{"node": "worker-2", "slots": 1}]
     assert world.status["to"] == "worker-2"
-
-
-async def test_a_pod_that_was_replaced_while_nobody_looked_is_not_said_to_have_no_replacement(
-    world: World,
-) -> None:
-    """Reserver is killed just after an eviction without a seat, and is back a minute later."""
-    world.move(mode="EvictOnly")
-    for _ in range(9):
-        if world.status.get("phase") == "Evicting":
-            break
-        await world.round()
-    assert world.status["phase"] == "Evicting"
-    world.api.now += 1.0
-    world.api.remove(f"{PODS}/web-0")
-    world.make_pod("worker-2")
-    world.api.now += 60.0
-    await world.start()
-    status = await world.settle()
-    assert (status["phase"], status["to"]) == ("Succeeded", "worker-2")
-    assert status["reason"] != "NotReplaced"

@@ -1,101 +1,33 @@
+"""Calls of kube-scheduler over HTTP, and their answers."""
+
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
-from prometheus_client.core import CounterMetricFamily
 
-from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, MAX_BODY_BYTES, Routes
 from reserver.http.access import Access, listening
 from reserver.http.connections import Hosts
-from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Nominate
 from reserver.webhook.handlers import WEBHOOK_LIMITS
-from tests.builders import pod, requested, reservation
+from tests.builders import pod, requested
 from tests.unit.base.quarantined import Faults, poisoned
 from tests.unit.extender.conftest import Served
+from tests.unit.extender.server.calls import (
+    SEAT,
+    Client,
+    bind_call,
+    filter_call,
+    get,
+    metrics,
+    post,
+    preempt_call,
+)
 from tests.waiting import until
 
-Client = aiohttp.ClientSession
-SEAT = reservation("r", cpu="4")
 NODE = {"Node": "worker-1"}
-
-
-class Measured:
-    """The state that metrics read."""
-
-    def __init__(self, served: Served) -> None:
-        self._served = served
-
-    @property
-    def state(self) -> State:
-        return self._served.state
-
-    @property
-    def expiring(self) -> int:
-        return 0
-
-    @property
-    def is_ready(self) -> bool:
-        return not self._served.readiness.said
-
-
-def metrics(served: Served) -> Metrics:
-    families = [CounterMetricFamily("reserver_lists", "Lists.", value=7)]
-    return Metrics(Measured(served), lambda: families)
-
-
-@pytest.fixture
-async def client(served: Served) -> AsyncIterator[Client]:
-    def checks() -> list[tuple[str, str]]:
-        return [("lease", ""), ("watch/api/v1/nodes", "".join(served.readiness.said))]
-
-    obstacles = lambda: served.readiness.said  # noqa: E731 - as it is handed over
-    routes = Routes(served.extender, metrics(served), obstacles, checks)
-    door = Access(EXTENDER_LIMITS, Hosts.of("127.0.0.1", ()), lambda _: None)
-    async with listening(routes.paths(), ("127.0.0.1", 0), 1.0, door) as url:
-        connector = aiohttp.TCPConnector(limit=1)
-        headers = {"Content-Type": "application/json"}
-        async with aiohttp.ClientSession(url, connector=connector, headers=headers) as client:
-            yield client
-
-
-def filter_call(pod_name: str, *names: str, cpu: str = "1") -> bytes:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
-    metadata = {"name": pod_name, "namespace": "shop", "uid": f"uid-{pod_name}"}
-    sent = {"metadata": metadata, "spec": {"containers": containers}, "status": {}}
-    return json.dumps({"Pod": sent, "Nodes": None, "NodeNames": names}).encode()
-
-
-def bind_call(pod_name: str, node: str = "worker-1") -> bytes:
-    uid = f"uid-{pod_name}"
-    call = {"PodName": pod_name, "PodNamespace": "shop", "PodUID": uid, "Node": node}
-    return json.dumps(call).encode()
-
-
-def preempt_call(pod_name: str, *, cpu: str = "1", **victims: list[str]) -> bytes:
-    call = json.loads(filter_call(pod_name, cpu=cpu))
-    by_node = {
-        f"worker-{node[1:]}": {"Pods": [{"UID": f"uid-{v}"} for v in pods], "NumPDBViolations": 2}
-        for node, pods in victims.items()
-    }
-    return json.dumps({"Pod": call["Pod"], "NodeNameToMetaVictims": by_node}).encode()
-
-
-async def post(client: Client, path: str, body: bytes) -> tuple[int, bytes]:
-    async with client.post(path, data=body) as response:
-        assert response.headers["Content-Type"].startswith("application/json")
-        assert "Content-Length" in response.headers
-        return response.status, await response.read()
-
-
-async def get(client: Client, path: str) -> tuple[int, str]:
-    async with client.get(path) as response:
-        return response.status, await response.text()
 
 
 async def test_filter_answers_with_the_nodes_that_pass(client: Client) -> None:
@@ -228,87 +160,6 @@ async def test_the_next_call_on_a_connection_does_not_wait_for_an_effect(
         await post(client, "/filter", filter_call("owner", "worker-2"))
         status, _ = await post(client, "/filter", filter_call("a", "worker-2"))
     assert status == 200
-
-
-async def test_it_is_healthy_while_it_answers(served: Served, client: Client) -> None:
-    served.readiness.said = ("nothing is listed yet",)
-    assert await get(client, "/healthz") == (200, "ok\n")
-    assert await get(client, "/livez") == (200, "ok\n")
-
-
-@pytest.mark.parametrize("query", ["verbose", "verbose=1", "verbose=&exclude=x"])
-async def test_readiness_is_shown_check_by_check(
-    served: Served, client: Client, query: str
-) -> None:
-    text = "[+]lease ok\n[+]watch/api/v1/nodes ok\nreadyz check passed\n"
-    assert await get(client, f"/readyz?{query}") == (200, text)
-    served.readiness.said = ("it is not listed yet",)
-    text = "[+]lease ok\n[-]watch/api/v1/nodes failed: it is not listed yet\nreadyz check failed\n"
-    assert await get(client, f"/readyz?{query}") == (503, text)
-    assert await get(client, "/readyz?x=verbose") == (503, "it is not listed yet\n")
-
-
-async def test_it_is_ready_when_nothing_is_missing_and_says_what_is(
-    served: Served, client: Client
-) -> None:
-    assert await get(client, "/readyz") == (200, "ok\n")
-    served.readiness.said = ("/api/v1/nodes is not listed yet", "/api/v1/pods is not listed yet")
-    text = "/api/v1/nodes is not listed yet\n/api/v1/pods is not listed yet\n"
-    assert await get(client, "/readyz") == (503, text)
-
-
-async def test_a_pod_is_explained(served: Served, client: Client) -> None:
-    served.show(SEAT, pod("a", cpu="1"))
-    status, text = await get(client, "/explain/shop/a")
-    explained = json.loads(text)
-    assert status == 200
-    assert (explained["pod"], explained["nodes_without_holds"]) == ("shop/a", 1)
-    (account,) = explained["nodes_with_holds"]
-    assert (account["node"], account["fits"]) == ("worker-1", False)
-    assert account["resources"]["cpu"] == {
-        "requested_by_pod": 1000,
-        "allocatable": 4000,
-        "requested": 0,
-        "held_for_others": 4000,
-        "free": 0,
-    }
-
-
-async def test_a_pod_that_nobody_knows_cannot_be_explained(client: Client) -> None:
-    status, text = await get(client, "/explain/shop/ghost")
-    assert (status, json.loads(text)) == (404, {"error": "there is no pod shop/ghost"})
-
-
-async def test_nothing_is_explained_until_the_cluster_is_seen(
-    served: Served, client: Client
-) -> None:
-    served.readiness.said = ("pods are not listed yet",)
-    status, text = await get(client, "/explain/shop/a")
-    assert status == 503
-    assert "pods are not listed yet" in json.loads(text)["error"]
-
-
-async def test_calls_and_what_is_held_are_counted(served: Served, client: Client) -> None:
-    served.show(SEAT, pod("a", cpu="1"))
-    await post(client, "/filter", filter_call("a", "worker-2"))
-    await post(client, "/filter", filter_call("a", "worker-1", cpu="9"))
-    await post(client, "/bind", bind_call("a", "worker-2"))
-    await post(client, "/bind", bind_call("b"))
-    await post(client, "/preempt", preempt_call("a", w2=["v2"]))
-    await post(client, "/preempt", preempt_call("a", w1=["v1"]))
-    _, text = await get(client, "/metrics")
-    for line in (
-        'reserver_extender_calls_total{outcome="passed",verb="filter"} 1.0',
-        'reserver_extender_calls_total{outcome="refused",verb="filter"} 1.0',
-        'reserver_extender_calls_total{outcome="passed",verb="preempt"} 1.0',
-        'reserver_extender_calls_total{outcome="refused",verb="preempt"} 1.0',
-        'reserver_extender_calls_total{outcome="bound",verb="bind"} 1.0',
-        'reserver_extender_calls_total{outcome="refused",verb="bind"} 1.0',
-        'reserver_extender_call_seconds_count{verb="filter"} 2.0',
-        "reserver_lists_total 7.0",
-        "reserver_ready 1.0",
-    ):
-        assert line in text.splitlines()
 
 
 async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(

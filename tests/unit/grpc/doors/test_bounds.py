@@ -1,96 +1,24 @@
-"""Unknown callers, and callers with many open calls, on the gRPC API."""
+"""Bounds on calls, watches, streams and connections."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from reserver.errors import ApiError, TooMany
+from reserver.errors import TooMany
 from reserver.grpc import interceptor, service
-from reserver.grpc.access import UNCONFIRMED_S, CallAccess, call_of
 from reserver.grpc.concurrency import CallCount, peer_of
-from reserver.grpc.service import MOST_METADATA_BYTES, serving
+from reserver.grpc.service import MOST_METADATA_BYTES
 from reserver.v1 import reservation_pb2 as pb
 from reserver.v1.reservation_pb2_grpc import ReservationServiceStub
-from tests.builders import node, state_of
-from tests.unit.grpc.services import service_of
-from tests.unit.grpc.test_access import Reviewer, bearer, code_of
-from tests.waiting import until
-
-GET = "/reserver.v1.ReservationService/Get"
-ROOT = bearer("root")
-
-
-@asynccontextmanager
-async def served(
-    reviewer: Reviewer | None,
-    again_s: float = 60.0,
-    obstacles: Callable[[], tuple[str, ...]] = tuple,
-) -> AsyncIterator[str]:
-    service = service_of(
-        state=state_of(node("worker-1", cpu="4")),
-        access=CallAccess(reviewer, again_s) if reviewer else None,
-    )
-    async with serving(("127.0.0.1", 0), service, obstacles, 1.0) as address:
-        yield address
-
-
-@asynccontextmanager
-async def channel(address: str) -> AsyncIterator[Any]:
-    """Yield a connection of its own."""
-    options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_metadata_size", 2**20))
-    async with grpc.aio.insecure_channel(address, options) as made:
-        yield made
-
-
-async def begun(watch: Any) -> Any:
-    """Return a watch whose first message has come."""
-    first = await watch.read()
-    assert first is not grpc.aio.EOF
-    return watch
-
-
-async def silence() -> AsyncIterator[bytes]:
-    """Never send the message of a call."""
-    await asyncio.Event().wait()
-    yield b""
-
-
-async def test_a_message_that_does_not_come_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(interceptor, "PATIENCE_S", 0.05)
-    async with served(Reviewer()) as address, channel(address) as slow:
-        call = slow.stream_unary(GET)(silence(), metadata=ROOT)
-        assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
-        check = slow.stream_unary("/grpc.health.v1.Health/Check")(silence())
-        assert await code_of(check) is grpc.StatusCode.DEADLINE_EXCEEDED
-
-
-async def test_who_nobody_knows_is_refused_before_a_message_is_read() -> None:
-    async with served(Reviewer()) as address, channel(address) as slow:
-        call = slow.stream_unary(GET)(silence(), metadata=bearer("junk"))
-        assert await code_of(call) is grpc.StatusCode.UNAUTHENTICATED
-
-
-@pytest.mark.parametrize("message", [b"\xff\xff\xff", b"\x0a\xff"])
-async def test_what_is_no_message_is_told_so(message: bytes) -> None:
-    async with served(Reviewer()) as address, channel(address) as made:
-        call = made.unary_unary(GET)(message, metadata=ROOT)
-        assert await code_of(call) is grpc.StatusCode.INVALID_ARGUMENT
-
-
-async def test_a_method_that_there_is_not_is_told_so() -> None:
-    async with served(Reviewer()) as address, channel(address) as made:
-        call = made.unary_unary("/reserver.v1.ReservationService/Drain")(b"", metadata=ROOT)
-        assert await code_of(call) is grpc.StatusCode.UNIMPLEMENTED
+from tests.unit.grpc.doors.served import GET, ROOT, begun, channel, served
+from tests.unit.grpc.test_access import Reviewer, code_of
 
 
 async def test_health_is_followed_by_few_at_once_and_the_rest_goes_on() -> None:
@@ -107,33 +35,6 @@ async def test_health_is_followed_by_few_at_once_and_the_rest_goes_on() -> None:
         assert refused == [grpc.StatusCode.RESOURCE_EXHAUSTED] * (60 - 8)
         call = ReservationServiceStub(made[0]).Get(pb.GetRequest(name="a"), metadata=ROOT)
         assert await code_of(call) is grpc.StatusCode.NOT_FOUND
-
-
-async def test_health_says_at_each_moment_what_readiness_is() -> None:
-    obstacles: list[str] = []
-    status = health_pb2.HealthCheckResponse
-    ready = served(Reviewer(), obstacles=lambda: tuple(obstacles))
-    async with ready as address, channel(address) as made:
-        stub = health_pb2_grpc.HealthStub(made)
-        watch = stub.Watch(health_pb2.HealthCheckRequest())
-        for each in ("", *service.SERVICES):
-            for expected in (status.SERVING, status.NOT_SERVING):
-                obstacles[:] = ["no lease"] if expected == status.NOT_SERVING else []
-                answer = await stub.Check(health_pb2.HealthCheckRequest(service=each))
-                assert answer.status == expected
-        while (await watch.read()).status != status.NOT_SERVING:
-            pass  # Who watches is told as well.
-
-
-async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served(Reviewer()) as address, channel(address) as made:
-        stub = reflection_pb2_grpc.ServerReflectionStub(made)
-        wanted = reflection_pb2.ServerReflectionRequest(list_services="")
-        answers = [each async for each in stub.ServerReflectionInfo(iter([wanted]))]
-        assert len(answers[0].list_services_response.service) > 3
-        monkeypatch.setattr(interceptor, "PATIENCE_S", 0.05)
-        call = stub.ServerReflectionInfo(silence())
-        assert await code_of(call.read()) is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 async def test_one_user_has_so_many_watches_and_gets_another_once_one_has_ended() -> None:
@@ -275,66 +176,6 @@ async def test_an_idle_connection_ends_unnoticed(monkeypatch: pytest.MonkeyPatch
             async with asyncio.timeout(10):
                 while (state := made.get_state()) is states.READY:
                     await made.wait_for_state_change(state)
-
-
-class Revoking(Reviewer):
-    """Takes a token, or a right, away."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_known = self.may_watch = True
-        self.reviews = 0
-
-    async def authenticate(self, token: str, peer: str) -> Any:
-        self.reviews += 1
-        return await super().authenticate(token, peer) if self.is_known else None
-
-    async def may(self, *_: Any) -> bool:
-        return self.may_watch
-
-
-@pytest.mark.parametrize(
-    ("taken", "code"),
-    [
-        ("is_known", grpc.StatusCode.UNAUTHENTICATED),
-        ("may_watch", grpc.StatusCode.PERMISSION_DENIED),
-    ],
-)
-async def test_a_watch_ends_with_the_right_to_it(taken: str, code: grpc.StatusCode) -> None:
-    reviewer = Revoking()
-    async with served(reviewer, again_s=0.02) as address, channel(address) as made:
-        stub = ReservationServiceStub(made)
-        watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
-        before = reviewer.reviews
-        await until(lambda: reviewer.reviews >= before + 3)
-        assert not watch.done()
-        setattr(reviewer, taken, False)
-        assert await code_of(watch.read()) is code
-
-
-async def test_a_watch_goes_on_while_the_api_server_is_away() -> None:
-    reviewer = Revoking()
-    async with served(reviewer, again_s=0.02) as address, channel(address) as made:
-        stub = ReservationServiceStub(made)
-        watch = await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT))
-        reviewer.answers = False
-        before = reviewer.reviews
-        await until(lambda: reviewer.reviews >= before + 3)
-        assert not watch.done()
-        reviewer.answers, reviewer.is_known = True, False
-        assert await code_of(watch.read()) is grpc.StatusCode.UNAUTHENTICATED
-
-
-async def test_a_watch_does_not_go_on_for_ever_without_the_api_server(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("reserver.grpc.access.UNCONFIRMED_S", 0.0)
-    reviewer = Reviewer()
-    reviewer.answers = False
-    access = CallAccess(reviewer, again_s=0.0)
-    with pytest.raises(ApiError):
-        await access.last(call_of("/reserver.v1.ReservationService/Watch"), dict(ROOT), "p")
-    assert UNCONFIRMED_S >= 60
 
 
 def test_a_share_counts_each_and_everybody() -> None:
