@@ -52,6 +52,7 @@ def judge(history: History, rules: Rules) -> Report:
         *waiting.stale_refusals(case),
         *recalls.kept_out(case),
         *moves.evicted_without_seat(case),
+        *moves.evicted_before_group(case),
         *moves.evicted_outside_window(case),
         *moves.seat_given_up(case),
         *moves.seat_outlived(case),

@@ -22,6 +22,7 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.move_windows import parse
 
 _AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "DeadlineExceeded"})
+_SEATLESS = frozenset({"", "Pending", "Reserving", "Failed", "Aborted"})
 _HOSTNAME = "kubernetes.io/hostname"
 _WINDOW = "reserver.io/move-window"
 _SLACK_S = 5.0
@@ -57,6 +58,39 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
                     sums={"move": move["metadata"]["name"], "phase": move["status"].get("phase")},
                     text=problem,
                 )
+
+
+def evicted_before_group(case: Case) -> Iterator[Violation]:
+    """Yield the evictions of pods before each member of their group has had a seat.
+
+    A group belongs to a namespace. Those that span namespaces are not judged.
+    """
+    moves, pods = by_name(case, "podmoves"), by_uid(case)
+    for known in moves.values():
+        going = next((line for line in known if phase(line) == "Landing"), None)
+        group = known[0].item["spec"].get("group") or {}
+        if going is None or group.get("size", 1) == 1 or group.get("acrossNamespaces"):
+            continue
+        uid = going.item["status"].get("podUID", "")
+        evicted = next((line for line in pods.get(uid, ()) if is_evicted(line.item)), None)
+        space, until = going.item["metadata"]["namespace"], _shown_at(case, going.moment)
+        alike = (each for each in moves.values() if each[0].item["spec"].get("group") == group)
+        members = [each for each in alike if each[0].item["metadata"]["namespace"] == space]
+        seated = sum(any(_is_seated(line, until) for line in each) for each in members)
+        if evicted is not None and seated < group["size"]:
+            yield Violation(
+                kind=Kind.EVICTED_BEFORE_GROUP,
+                revision=evicted.moment.revision,
+                at=evicted.moment.at,
+                pod=evicted.name,
+                sums={"move": going.item["metadata"]["name"]},
+                text=f"{seated} of the {group['size']} moves of its group had seats",
+            )
+
+
+def _is_seated(line: Line, until: Moment) -> bool:
+    """Return whether a move has a seat, or had one until it landed, before a moment."""
+    return line.moment.revision < until.revision and phase(line) not in _SEATLESS
 
 
 def evicted_outside_window(case: Case) -> Iterator[Violation]:

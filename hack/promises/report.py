@@ -24,6 +24,7 @@ class Kind(StrEnum):
     KEPT_OUT = "owner kept out by a borrower"
     LEFT_OVER = "hold left at the end"
     EVICTED_WITHOUT_SEAT = "evicted without a seat"
+    EVICTED_BEFORE_GROUP = "evicted before its group had seats"
     EVICTED_OUTSIDE_WINDOW = "evicted outside of its window"
     SEAT_GIVEN_UP = "seat given up before the landing"
     SEAT_OUTLIVED = "seat outlived its move"

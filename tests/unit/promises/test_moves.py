@@ -10,6 +10,8 @@ import pytest
 from tests.unit.promises.tape import NOW, Tape, rfc3339
 
 WITHOUT, OUTLIVED = "evicted without a seat", "seat outlived its move"
+BEFORE_GROUP = "evicted before its group had seats"
+PAIR = {"name": "pair", "size": 2}
 GIVEN_UP = "seat given up before the landing"
 
 
@@ -31,6 +33,14 @@ class Moved(Tape):
         metadata = {"name": "move", "namespace": "shop", "uid": "uid-move"}
         body = {"metadata": metadata, "spec": self.spec, "status": self.status}
         self._write("podmoves", "shop/move", body)
+
+    def member(self, phase: str, namespace: str = "shop") -> None:
+        """Write another move of the same group."""
+        metadata = {"name": "other", "namespace": namespace, "uid": f"uid-other-{namespace}"}
+        spec = {"pod": {"name": "db-0"}, "group": self.spec["group"]}
+        status = {"phase": phase, "podUID": "uid-db", "reservation": "seat-2"}
+        body = {"metadata": metadata, "spec": spec, "status": status}
+        self._write("podmoves", f"{namespace}/other", body)
 
     def hold(self, *, node: str = "worker-2", backed: str = "", uid: str = "uid-move") -> None:
         made_by = [{"kind": "PodMove", "name": "move", "uid": uid}]
@@ -262,6 +272,34 @@ def test_who_evicts_without_a_seat_on_purpose_is_right(tape: Moved) -> None:
     tape.move("Evicting", mode="EvictOnly")
     tape.evict()
     assert tape.found() == []
+
+
+@pytest.mark.parametrize("phases", [("Evicting",), ("Evicting", "Reserving"), ("Succeeded",)])
+def test_a_group_whose_members_have_had_seats_is_right(
+    tape: Moved, phases: tuple[str, ...]
+) -> None:
+    tape.hold(backed="True")
+    tape.move("Evicting", group=PAIR)
+    for phase in phases:
+        tape.member(phase)
+    tape.evict()
+    tape.move("Landing")
+    assert tape.found(BEFORE_GROUP, WITHOUT) == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "namespace"), [("Reserving", "shop"), ("Failed", "shop"), ("Evicting", "office")]
+)
+def test_an_eviction_before_the_own_namespaces_group_has_seats_is_caught(
+    tape: Moved, phase: str, namespace: str
+) -> None:
+    tape.hold(backed="True")
+    tape.move("Evicting", group=PAIR)
+    tape.member(phase, namespace)
+    tape.evict()
+    tape.move("Landing")
+    tape.member("Evicting")
+    assert tape.found(BEFORE_GROUP) == [BEFORE_GROUP]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed", "Aborted"])

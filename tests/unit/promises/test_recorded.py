@@ -183,6 +183,15 @@ def _an_eviction_of_a_pod_that_moves(recording: Recording) -> None:
     last["status"].setdefault("conditions", []).append(evicted)
 
 
+def _an_eviction_before_its_group_had_seats(recording: Recording) -> None:
+    _an_eviction_of_a_pod_that_moves(recording)
+    recording.records[0]["object"]["spec"]["group"] = {"name": "pair", "size": 2}
+    line = deepcopy(recording.records[0])
+    line["object"]["metadata"]["resourceVersion"] = "2"
+    line["object"]["status"]["phase"] = "Landing"
+    recording.records.insert(1, line | {"type": "MODIFIED"})
+
+
 def _an_eviction_outside_of_its_window(recording: Recording) -> None:
     _an_eviction_of_a_pod_that_moves(recording)
     closed = datetime.fromtimestamp(recording.records[-1]["at"], UTC) + timedelta(hours=6)
@@ -277,6 +286,7 @@ CORRUPTIONS: list[tuple[Callable[[Recording], None], Kind]] = [
     (_an_owner_elsewhere, Kind.OFF_SEAT),
     (_an_owner_beside_a_seat_that_others_borrow, Kind.KEPT_OUT),
     (_an_eviction_of_a_pod_that_moves, Kind.EVICTED_WITHOUT_SEAT),
+    (_an_eviction_before_its_group_had_seats, Kind.EVICTED_BEFORE_GROUP),
     (_an_eviction_outside_of_its_window, Kind.EVICTED_OUTSIDE_WINDOW),
     (_a_move_that_ends_as_if_nobody_had_been_evicted, Kind.SEAT_GIVEN_UP),
     (_a_seat_of_a_move_that_ended, Kind.SEAT_OUTLIVED),
