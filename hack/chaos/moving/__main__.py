@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from hack.bed.bed import Bed
 from hack.bed.mishaps import Mishaps
 from hack.chaos.faults import SEEN, Faults
 from hack.chaos.moving.bed import SCHEDULER, opened
-from hack.chaos.moving.hardships import SHUT
+from hack.chaos.moving.hardships import SHUT, wrongs_of
 from hack.chaos.moving.landings import Landings, landings
 from hack.chaos.moving.people import People
 from hack.chaos.moving.storm import GREEDY, Plan, Storm
@@ -51,7 +52,7 @@ class Outcome:
         landings: the landings after evictions.
         report: the check of the log of all writes.
         faults: number of faults by kind; empty for none.
-        wrongs: number of impossible moves that were not refused.
+        wrongs: what the hard moves have done wrong, or have not done at all.
     """
 
     mode: MoveMode
@@ -59,7 +60,7 @@ class Outcome:
     landings: Landings
     report: Report
     faults: str
-    wrongs: int = 0
+    wrongs: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -128,6 +129,7 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome
         with Recorder(bed.kubeconfig, bed.folder, objects=True, moves=True):
             storm.rage(faults)
             ends = Counter(item["status"]["reason"] for item in people.moves())
+            hard, closed = storm.hardships.ends(), storm.hardships.closed
         history = with_outages(read_history(bed.folder), faults.outages)
         rules = Rules(
             schedulers=frozenset({SCHEDULER}),
@@ -137,12 +139,22 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome
         )
         report = judge(history, rules)
         print(f"{mode}, seed {plan.seed}, {faults}: {report}", flush=True)
-        for wrong in storm.hardships.wrongs:
-            print(wrong)
+        wrongs = _wrongs(mode, hard, closed)
         # A pod that moves to a closing node may wait for the next node.
         found = landings(history, {GREEDY, *SHUT})
-        wrongs = len(storm.hardships.wrongs)
         return Outcome(mode, ends, found, report, str(faults) if options.faults else "", wrongs)
+
+
+def _wrongs(mode: MoveMode, hard: Mapping[str, Counter[str]], closed: int) -> tuple[str, ...]:
+    """Print how hard moves have ended; return what is wrong with that."""
+    if mode is MoveMode.EVICT_ONLY:
+        return ()
+    for what, reasons in hard.items():
+        print(f"{mode}, {what}:", ", ".join(f"{n} {why}" for why, n in reasons.most_common()))
+    print(f"{mode}: {closed} targets closed while a pod moved there", flush=True)
+    wrongs = tuple(wrongs_of(hard, closed))
+    print(*wrongs, sep="\n", flush=True)
+    return wrongs
 
 
 def _faults(options: argparse.Namespace, plan: Plan, bed: Bed) -> Faults:

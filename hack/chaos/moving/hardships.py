@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 from hack.bed.bed import Bed
-from hack.chaos.moving.people import ENDED, People
+from hack.chaos.moving.people import ENDED, NAMESPACE, People
+from reserver.moves.phases import MoveMode, MoveReason
 
 ROOTED = [f"rooted-{number}" for number in range(4)]
 """Deployments of one pod each whose volume is local to its node."""
@@ -28,7 +30,9 @@ _CLOSED: tuple[dict[str, Any], ...] = (
     {"taints": [{"key": "hack.reserver.io/closed", "effect": "NoSchedule"}]},
 )
 _OPEN: dict[str, Any] = {"unschedulable": False, "taints": None}
-_UNDER_WAY = frozenset({"Evicting", "Landing"})
+_UNDER_WAY = frozenset({"Evicting", "Surging", "HandingOver", "Landing"})
+_ROOTED, _SHUT = "local volumes", "closing targets"
+_ARRIVED = frozenset({"Landed", "LandedElsewhere"})
 _LOOK_S, _CLOSED_S = 0.05, 5.0
 _SHUT_S = 60
 """Seconds for which a move to a node that may stay full waits for room: one follows another."""
@@ -38,16 +42,18 @@ class Hardships:
     """Moves that are impossible, or that change on the way.
 
     Attributes:
-        wrongs: unexpected outcomes.
+        closed: number of targets that closed while their move was under way.
     """
 
-    def __init__(self, bed: Bed, people: People, timeout_s: int, seed: int) -> None:
+    def __init__(self, bed: Bed, people: People, timeout_s: int, seed: int, mode: MoveMode) -> None:
         self._bed = bed
         self._people = people
         self.others = People(bed, OTHER)
-        self._timeout_s = timeout_s
+        self._terms: dict[str, Any] = {"timeout": f"{timeout_s}s", "mode": mode}
+        self._shut_s = min(timeout_s, _SHUT_S)
         self._seed = seed
-        self.wrongs: list[str] = []
+        self._moves: dict[str, list[str]] = {_ROOTED: [], _SHUT: []}
+        self.closed = 0
 
     @property
     def size(self) -> int:
@@ -72,53 +78,78 @@ class Hardships:
     def root(self) -> None:
         """Move pods with local volumes: none may be evicted."""
         for name in ROOTED:
-            (pod,) = self._people.insist(partial(self._people.pods, name))
-            move = self._write(pod.metadata.name)
-            status = self._ended(move)
-            if status["reason"] != "NotMovable":
-                self.wrongs.append(f"{name}, whose volume stays: {dict(status)}")
+            self._write(_ROOTED, self._people.only(name))
 
     def close(self) -> None:
         """Move pods to nodes that close at any moment, and reopen."""
         rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
         for name in SHUT:
-            (pod,) = self._people.insist(partial(self._people.pods, name))
+            pod = self._people.only(name)
             others = [node for node in self._bed.nodes if node != pod.spec.node_name]
             node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
-            timeout = f"{min(self._timeout_s, _SHUT_S)}s"
-            move = self._write(pod.metadata.name, to={"node": node}, timeout=timeout)
+            move = self._write(_SHUT, pod, to={"node": node}, timeout=f"{self._shut_s}s")
             while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):
                 time.sleep(_LOOK_S)
             time.sleep(late_s)
             change = partial(self._people.core.patch_node, node)
             self._people.insist(partial(change, {"spec": how}))
+            self.closed += self._people.status(move).get("phase") in _UNDER_WAY
             until = time.monotonic() + _CLOSED_S
             while time.monotonic() < until and not self._is_over(move):
                 time.sleep(_LOOK_S)
             self._people.insist(partial(change, {"spec": _OPEN}))
 
     def pair(self) -> None:
-        """Move pods of two namespaces with equal names of groups and moves."""
+        """Move pods of two namespaces with equal names of groups and moves.
+
+        The first moves of both come first: together they would be as many as a group has.
+        """
         group = {"name": "twins", "size": len(TWINS)}
-        for people in (self._people, self.others):
-            for name in TWINS:
-                (pod,) = people.insist(partial(people.pods, name))
-                terms: dict[str, Any] = {"timeout": f"{self._timeout_s}s", "group": group}
-                move = partial(people.move, pod.metadata.name, name=name, **terms)
-                people.insist(partial(_once, people, name, move))
+        for name in TWINS:
+            for people in (self._people, self.others):
+                pod = people.only(name)
+                move = partial(people.move, pod.metadata.name, name=name, **self._terms)
+                people.insist(partial(_once, people, name, partial(move, group=group)))
 
-    def _write(self, pod: str, **spec: Any) -> str:  # noqa: ANN401 - of a PodMove
-        terms = {"timeout": f"{self._timeout_s}s", **spec}
-        move = partial(self._people.move, pod, **terms)
-        return self._people.insist(move)
+    def ends(self) -> dict[str, Counter[str]]:
+        """Return the reasons of its ended moves, by what is hard about them."""
+        named: dict[str, tuple[People, Collection[str]]] = {
+            _ROOTED: (self._people, self._moves[_ROOTED]),
+            _SHUT: (self._people, self._moves[_SHUT]),
+            f"twins of {NAMESPACE}": (self._people, TWINS),
+            f"twins of {OTHER}": (self.others, TWINS),
+        }
+        return {
+            what: Counter(people.status(name).get("reason", "") for name in names)
+            for what, (people, names) in named.items()
+        }
 
-    def _ended(self, move: str) -> Mapping[str, Any]:
-        while not self._is_over(move):
-            time.sleep(_LOOK_S)
-        return self._people.status(move)
+    def _write(self, kind: str, pod: Any, **spec: Any) -> str:  # noqa: ANN401 - of a PodMove
+        move = partial(self._people.move, pod.metadata.name, **{**self._terms, **spec})
+        name: str = self._people.insist(move)
+        self._moves[kind].append(name)
+        return name
 
     def _is_over(self, move: str) -> bool:
         return self._people.status(move).get("phase") in ENDED
+
+
+def wrongs_of(ends: Mapping[str, Counter[str]], closed: int) -> list[str]:
+    """Return what the hard moves of a storm did wrong, and which of them never occurred.
+
+    Args:
+        ends: reasons of ended moves, by what is hard about them.
+        closed: number of targets that closed while their move was under way.
+    """
+    sizes = {_ROOTED: len(ROOTED), _SHUT: len(SHUT)}
+    allowed = {_ROOTED: frozenset({"NotMovable"}), _SHUT: frozenset(MoveReason)}
+    wrongs = [
+        f"{what} ended as {dict(reasons)}"
+        for what, reasons in ends.items()
+        if reasons.total() != sizes.get(what, len(TWINS))
+        or not reasons.keys() <= allowed.get(what, _ARRIVED)
+    ]
+    return wrongs if closed else [*wrongs, "no target closed while a pod moved there"]
 
 
 def _once(people: People, name: str, move: Any) -> str:  # noqa: ANN401 - a partial

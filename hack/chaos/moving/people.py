@@ -103,6 +103,17 @@ class People:
         ]
         return sorted(there, key=lambda pod: str(pod.metadata.name))
 
+    def only(self, app: str) -> Any:  # noqa: ANN401 - a pod of the client's
+        """Return the pod of a Deployment of one, once just one is bound."""
+
+        def found() -> list[Any]:
+            with suppress(*self.FAULTS):
+                pods = self.pods(app)
+                return pods if len(pods) == 1 else []
+            return []
+
+        return wait_for(found, f"a single pod of {app} is bound")[0]
+
     def wait_bound(self, app: str, replicas: int) -> None:
         """Return once at least `replicas` pods of a Deployment are bound."""
         wait_for(lambda: len(self.pods(app)) >= replicas, f"{replicas} pods of {app} are bound")

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -78,7 +79,7 @@ class Storm:
         self._people = people
         self._plan = plan
         self._mode = mode
-        self.hardships = Hardships(bed, people, plan.timeout_s, plan.seed)
+        self.hardships = Hardships(bed, people, plan.timeout_s, plan.seed, mode)
         self._everybody = (people, self.hardships.others)
         self._over = threading.Event()
 
@@ -103,25 +104,29 @@ class Storm:
 
         Raises:
             TimeoutError: a move has not ended, or a seat is left.
+            Exception: what one of its tasks has raised.
         """
         tasks = [self._direct, self._drain, self._rebalance]
         if self._mode is not MoveMode.EVICT_ONLY:
             tasks += [self.hardships.root, self.hardships.close, self.hardships.pair]
-        works = [threading.Thread(target=task) for task in tasks]
-        churning = threading.Thread(target=self._churn)
-        for each in (churning, *works):
-            each.start()
-        try:
-            self._strike(faults, lambda: not any(work.is_alive() for work in works))
-            for people in self._everybody:
-                # A move has its timeout once more after its pod has left.
-                limit_s = 2 * self._plan.timeout_s + _LEFT_S
-                wait_for(people.moves_have_ended, "all moves end", limit_s)
-                wait_for(people.have_no_seats, "no seat is left", _LEFT_S)
-        finally:
-            self._over.set()
-            for each in (churning, *works):
-                each.join()
+        with ThreadPoolExecutor(len(tasks) + 1) as pool:
+            churning = pool.submit(self._churn)
+            works = [pool.submit(task) for task in tasks]
+            try:
+                self._strike(faults, lambda: all(work.done() for work in works))
+                for work in works:
+                    work.result()
+                self._await_ends()
+            finally:
+                self._over.set()
+            churning.result()
+
+    def _await_ends(self) -> None:
+        for people in self._everybody:
+            # A move has its timeout once more after its pod has left.
+            limit_s = 2 * self._plan.timeout_s + _LEFT_S
+            wait_for(people.moves_have_ended, "all moves end", limit_s)
+            wait_for(people.have_no_seats, "no seat is left", _LEFT_S)
 
     def _strike(self, faults: Faults, is_done: Callable[[], bool]) -> None:
         began = time.monotonic()
