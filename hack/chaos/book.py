@@ -128,6 +128,13 @@ class Book:
                 self._live[name].was_missed = True
             self.pod_gone(name)
 
+    def take(self, node: str, cpu: int) -> None:
+        """Record that a pod of another namespace takes room, in millicores; or gives it back."""
+        with self._lock:
+            self._used[node] += cpu
+            if self._room(node) < 0:
+                self._overtaken(node)
+
     def pods(self) -> list[SeenPod]:
         """Return all pods that exist."""
         with self._lock:

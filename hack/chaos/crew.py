@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
 _TICK = 0.2  # seconds
-_THREADS = 9
+_THREADS = 10
 
 
 class Crew:

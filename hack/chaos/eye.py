@@ -1,26 +1,42 @@
-"""The manager's watch of the storm's pods, directly from the API server."""
+"""The managers' watches of the storm's pods, directly from the API server."""
 
 from __future__ import annotations
 
 import json
 import threading
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from hack.bed.api import Api, ApiFault
-from hack.chaos.book import Book, SeenPod
+from hack.chaos.book import SeenPod
 from hack.chaos.pods import CLAIMS, FORGED
 
 _PAUSE = 0.2  # seconds, after the API server went away
 
 
-class Eye:
-    """Keeps a book up to date with the pods of a namespace."""
+class Account(Protocol):
+    """An account of pods."""
 
-    def __init__(self, api: Api, namespace: str, book: Book) -> None:
+    def pods(self) -> list[SeenPod]:
+        """Return all pods that exist."""
+
+    def pod_seen(self, pod: SeenPod) -> None:
+        """Update a pod that exists."""
+
+    def pod_gone(self, name: str) -> None:
+        """Remove a pod that no longer exists."""
+
+    def pod_missed(self, name: str) -> None:
+        """Remove a pod that was deleted during a gap of the watch."""
+
+
+class Eye:
+    """Keeps an account up to date with the pods of a namespace."""
+
+    def __init__(self, api: Api, namespace: str, account: Account) -> None:
         self._api = api
         self._path = f"/api/v1/namespaces/{namespace}/pods"
-        self._book = book
+        self._account = account
         self._version = ""
         self.looked = threading.Event()  # all pods have been listed once
 
@@ -42,9 +58,9 @@ class Eye:
     def _list(self) -> None:
         answer = self._api.get(self._path)
         listed = {item["metadata"]["name"] for item in answer["items"]}
-        for pod in self._book.pods():
+        for pod in self._account.pods():
             if pod.name not in listed:
-                self._book.pod_missed(pod.name)
+                self._account.pod_missed(pod.name)
         for item in answer["items"]:
             self._take("ADDED", item)
         self._version = answer["metadata"]["resourceVersion"]
@@ -54,12 +70,12 @@ class Eye:
         metadata, spec = pod["metadata"], pod["spec"]
         self._version = metadata["resourceVersion"]
         if kind == "DELETED":
-            self._book.pod_gone(metadata["name"])
+            self._account.pod_gone(metadata["name"])
             return
         cpu = spec["containers"][0]["resources"]["requests"]["cpu"]
         millicores = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
         node = spec.get("nodeName", "")
-        self._book.pod_seen(
+        self._account.pod_seen(
             SeenPod(
                 name=metadata["name"],
                 uid=metadata["uid"],

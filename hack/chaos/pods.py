@@ -72,6 +72,10 @@ class Pods:
         """Delete a pod: with a grace period KWOK ends it, a moment later."""
         self._insist(lambda: self._api.delete(f"{self._path}/{pod.name}", grace_seconds, pod.uid))
 
+    def remove(self, name: str) -> None:
+        """Delete a pod at once, whichever has that name."""
+        self._insist(lambda: self._api.delete(f"{self._path}/{name}", grace_seconds=0))
+
     def replicate(self, name: str, cpu: int, count: int, labels: dict[str, str]) -> None:
         """Create a ReplicaSet of `count` pods, of `cpu` millicores each."""
         own = {"reserver.io/chaos-set": name}

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from hack.bed.api import Api
 from hack.bed.bed import Bed, Setup, serving
@@ -26,6 +27,7 @@ from hack.chaos.forger import Forger
 from hack.chaos.groups import Groups
 from hack.chaos.landlord import Landlord
 from hack.chaos.manager import Writer
+from hack.chaos.namesakes import Namesakes, Strangers
 from hack.chaos.scale import Scale
 from hack.chaos.standing import follow
 from hack.chaos.steward import Steward
@@ -46,6 +48,16 @@ _TIDY_S = 15.0
 _LEADERLESS_S = 20.0
 """Seconds without a leader after its end: the lease, and the lists of the next leader."""
 _PROXIED = frozenset({"cut-watch", "bind-faults", "freeze"})
+
+
+class _Did(NamedTuple):
+    """What a storm did, and what was left of it."""
+
+    faults: Faults
+    remains: Remains
+    created: int
+    forged: int
+    namesakes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,24 +107,25 @@ class Storm:
                 objects=True,
                 not_in=TENANT,
             ):
-                faults, remains, created, forged = self._storm(api, world, book, groups, stop)
+                did = self._storm(api, world, book, groups, stop)
             self.show("judging")
-            history = with_outages(read_history(self.folder), faults.outages)
-            report = judge(history, self._rules(faults))
+            history = with_outages(read_history(self.folder), did.faults.outages)
+            report = judge(history, self._rules(did.faults))
             (self.folder / "report.txt").write_text(str(report))
             landings = Landings.of(book)
         return Outcome(
             run=self.run,
-            pods=created,
+            pods=did.created,
             pods_bound=book.bound,
             reservations=len(book.written) + len(list(groups)),
             slots=sum(len(group.pods) for group in groups),
             owners=landings.lived,
             missed=landings.missed,
-            forged=forged,
-            faults=faults.count,
-            kinds=str(faults),
-            violations=(*map(str, report.violations), *remains.violations()),
+            forged=did.forged,
+            namesakes=did.namesakes,
+            faults=did.faults.count,
+            kinds=str(did.faults),
+            violations=(*map(str, report.violations), *did.remains.violations()),
             seconds=time.monotonic() - began,
             folder=self.folder,
         )
@@ -134,7 +147,7 @@ class Storm:
 
     def _storm(
         self, api: Api, world: World, book: Book, groups: Groups, stop: threading.Event
-    ) -> tuple[Faults, Remains, int, int]:
+    ) -> _Did:
         with ExitStack() as stack:
             journal = Journal(self.folder / "manager.jsonl")
             stack.callback(journal.close)
@@ -150,8 +163,11 @@ class Storm:
             steward = Steward(self.seed + 3, self.scale, book, groups, store, world.pods)
             landlord = Landlord(self.seed + 5, self.scale, book, groups, store, world.pods)
             forger = Forger(self.seed + 4, book, groups, world.pods, world.nodes)
+            namesakes = Namesakes(self.seed + 6, book, groups, world.strangers)
+            other_eye = Eye(api, world.strangers.namespace, Strangers(book))
             crew = stack.enter_context(Crew(stop, self._attend(book, faults)))
             crew.add(eye.follow, stop)
+            crew.add(other_eye.follow, stop)
             crew.add(partial(follow, api, groups), stop)
             crew.until(eye.looked.is_set, "looking", seconds=30)
             book.bound = 0  # the storm's pods only
@@ -159,13 +175,14 @@ class Storm:
             if not crew.until(lambda: landlord.is_placed, "whole nodes", seconds=_PLACED_S):
                 raise TimeoutError("whole nodes are not held")
             managers = (each.write for each in writers)
-            tasks = (churn.blow, steward.write, landlord.write, forger.forge, *managers)
+            others = (forger.forge, namesakes.come)
+            tasks = (churn.blow, steward.write, landlord.write, *others, *managers)
             works = [crew.add(task, crew.calm) for task in tasks]
             with self._tenant(api, bed):
                 self._strike(crew, faults, churn)
             look = partial(Remains.of, api, book, groups, world.name, bed.reserver)
             remains = self._settle(crew, works, book, look)
-        return faults, remains, churn.created, forger.created
+        return _Did(faults, remains, churn.created, forger.created, namesakes.created)
 
     def _tenant(self, api: Api, bed: Bed) -> AbstractContextManager[None]:
         if "hostile" not in self._kinds:

@@ -25,6 +25,7 @@ class Outcome:
         reservations: reservations written.
         slots: claimed slots of groups.
         forged: pods with forged claims.
+        namesakes: pods and ReplicaSets of another namespace with the names of owners.
         owners: owners with a reservation that lived.
         missed: one line for each owner that did not land on its seat.
         faults: number of faults.
@@ -40,6 +41,7 @@ class Outcome:
     reservations: int
     slots: int
     forged: int
+    namesakes: int
     owners: int
     missed: tuple[str, ...]
     faults: int
@@ -107,8 +109,9 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def details(outcome: Outcome) -> str:
     """Return the details that are not in the table."""
-    slots = f"{outcome.slots} slots of groups claimed, {outcome.forged} pods with forged claims"
-    lines = [f"{outcome.run}: {slots}, faults: {outcome.kinds}"]
+    others = f"{outcome.forged} pods with forged claims, {outcome.namesakes} namesakes"
+    did = f"{outcome.slots} slots of groups claimed, {others}"
+    lines = [f"{outcome.run}: {did}, faults: {outcome.kinds}"]
     lines += [f"  violation: {text}" for text in outcome.violations]
     lines += [f"  missed: {text}" for text in outcome.missed]
     if not outcome.is_good:

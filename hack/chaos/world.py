@@ -1,4 +1,4 @@
-"""The world of a storm: full nodes, and a namespace."""
+"""The world of a storm: full nodes, and two namespaces."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ _LONGEST_SECONDS = 120.0
 
 
 class World:
-    """Full nodes and a namespace of their own, as a context manager.
+    """Full nodes and two namespaces of their own, as a context manager.
 
     Attributes:
         nodes: names of the nodes, without those for whole-node holds.
         pods: creates and deletes pods on these nodes.
+        strangers: creates and deletes pods of the second namespace there.
     """
 
     def __init__(
@@ -47,18 +48,21 @@ class World:
         self.name = f"chaos-{time.time_ns() // 1_000_000:x}"
         labels = {LABEL: self.name}
         self.pods = Pods(api, self.name, SCHEDULER, labels, stop)
+        self.strangers = Pods(api, f"{self.name}-strangers", SCHEDULER, labels, stop)
         self.nodes: list[str] = []
         self._empty: list[str] = []
 
     def __enter__(self) -> Self:
-        """Create nodes and namespace, and pods that fill each node."""
-        self._api.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        """Create nodes and namespaces, and pods that fill each node."""
+        for namespace in self._namespaces:
+            self._api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         prefix, labels = f"{self.name}-w", {LABEL: self.name}
         self.nodes = create_nodes(self._kubeconfig, self._scale.nodes, prefix=prefix, labels=labels)
         if count := sum(self._scale.whole_groups):
             prefix, labels = f"{self.name}-whole", labels | WHOLE
             self._empty = create_nodes(self._kubeconfig, count, prefix=prefix, labels=labels)
-        self._await_account()
+        for namespace in self._namespaces:
+            self._await_account(namespace)
         sizes = ((node, cpu) for node in self.nodes for cpu in filling(self._rng))
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
             jobs = [
@@ -71,9 +75,10 @@ class World:
 
     def __exit__(self, *_: object) -> None:
         """Delete them, and the stores' entries for these nodes."""
-        self._api.delete(f"/apis/apps/v1/namespaces/{self.name}/replicasets")
-        self._delete_pods()
-        self._api.delete(f"/api/v1/namespaces/{self.name}")
+        for namespace in self._namespaces:
+            self._api.delete(f"/apis/apps/v1/namespaces/{namespace}/replicasets")
+            self._delete_pods(namespace)
+            self._api.delete(f"/api/v1/namespaces/{namespace}")
         for node in (*self.nodes, *self._empty):
             self._api.delete(f"/api/v1/nodes/{node}")
         for store in (SPEC_STORE, LIST_STORE):
@@ -85,9 +90,13 @@ class World:
             if item["metadata"]["name"].startswith(self.name):
                 self._api.delete(f"{objects}/{item['metadata']['name']}")
 
-    def _delete_pods(self) -> None:
+    @property
+    def _namespaces(self) -> tuple[str, str]:
+        return self.name, self.strangers.namespace
+
+    def _delete_pods(self, namespace: str) -> None:
         """Delete all pods; on a busy machine thousands take longer than one request may."""
-        pods = f"/api/v1/namespaces/{self.name}/pods"
+        pods = f"/api/v1/namespaces/{namespace}/pods"
         deadline = time.monotonic() + _LONGEST_SECONDS
         while True:
             try:
@@ -96,12 +105,12 @@ class World:
                 if fault.status or time.monotonic() > deadline:
                     raise
 
-    def _await_account(self) -> None:
-        """Wait for the namespace's service account, without which pods are refused."""
+    def _await_account(self, namespace: str) -> None:
+        """Wait for a namespace's service account, without which pods are refused."""
         deadline = time.monotonic() + _WELCOME_SECONDS
         while True:
             try:
-                self._api.get(f"/api/v1/namespaces/{self.name}/serviceaccounts/default")
+                self._api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
             except ApiFault:
                 if time.monotonic() > deadline:
                     raise

@@ -50,4 +50,5 @@ def test_all_promises_are_kept_in_a_storm(
     assert outcome.faults > sum(STRIKES.values()), details(outcome)
     assert outcome.owners > SCALE.reservations / 6, details(outcome)
     assert outcome.slots > SCALE.groups / 2, details(outcome)
+    assert outcome.namesakes, details(outcome)
     assert outcome.pods_bound > SCALE.pods / 2, details(outcome)
