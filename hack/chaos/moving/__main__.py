@@ -24,8 +24,8 @@ from hack.chaos.faults import SEEN, Faults
 from hack.chaos.moving.bed import SCHEDULER, opened
 from hack.chaos.moving.hardships import SHUT, wrongs_of
 from hack.chaos.moving.landings import Landings, landings
-from hack.chaos.moving.people import People
-from hack.chaos.moving.storm import GREEDY, Plan, Storm
+from hack.chaos.moving.people import GREEDY, People
+from hack.chaos.moving.storm import Plan, Storm
 from hack.chaos.scale import Scale
 from hack.promises.check import Report, Rules, judge, read_history
 from hack.promises.history import with_outages

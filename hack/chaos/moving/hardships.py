@@ -6,11 +6,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from hack.bed.bed import Bed
-from hack.chaos.moving.people import ENDED, NAMESPACE, People
+from hack.chaos.moving.people import ENDED, GREEDY, NAMESPACE, People
 from reserver.moves.phases import MoveMode, MoveReason
 
 ROOTED = [f"rooted-{number}" for number in range(4)]
@@ -85,10 +86,12 @@ class Hardships:
         rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
         for name in SHUT:
             pod = self._people.only(name)
-            others = [node for node in self._bed.nodes if node != pod.spec.node_name]
+            greedy = self._people.insist(partial(self._people.pods, GREEDY))
+            others = sorted({each.spec.node_name for each in greedy} - {pod.spec.node_name})
             node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
             move = self._write(_SHUT, pod, to={"node": node}, timeout=f"{self._shut_s}s")
             while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):
+                self._make_room(node)
                 time.sleep(_LOOK_S)
             time.sleep(late_s)
             change = partial(self._people.core.patch_node, node)
@@ -98,6 +101,14 @@ class Hardships:
             while time.monotonic() < until and not self._is_over(move):
                 time.sleep(_LOOK_S)
             self._people.insist(partial(change, {"spec": _OPEN}))
+
+    def _make_room(self, node: str) -> None:
+        """Delete the greedy pods of a node: the first room there is the seat's."""
+        with suppress(*People.FAULTS):
+            for pod in self._people.pods(GREEDY):
+                if pod.spec.node_name == node:
+                    name = pod.metadata.name
+                    self._people.core.delete_namespaced_pod(name, NAMESPACE, grace_period_seconds=0)
 
     def pair(self) -> None:
         """Move pods of two namespaces with equal names of groups and moves.

@@ -16,6 +16,9 @@ from hack.chaos.moving.bed import SCHEDULER
 from hack.reserver_process import wait_for
 
 NAMESPACE = "default"
+GREEDY = "greedy"
+"""The Deployment whose pods take every hole."""
+
 ENDED = frozenset({"Succeeded", "Failed", "Aborted"})
 T = TypeVar("T")
 _OBJECTS = ("reserver.io", "v1alpha1")

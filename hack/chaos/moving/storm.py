@@ -20,15 +20,12 @@ from hack.bed.bed import Bed
 from hack.chaos.faults import Faults
 from hack.chaos.moving.bed import CORES
 from hack.chaos.moving.hardships import Hardships
-from hack.chaos.moving.people import NAMESPACE, People
+from hack.chaos.moving.people import GREEDY, NAMESPACE, People
 from hack.controlplane.build import bin_dir
 from hack.reserver_process import wait_for
 from reserver.moves.phases import MoveMode
 
 FULL = 0.95
-GREEDY = "greedy"
-"""The Deployment whose pods take every hole."""
-
 REPLICAS = 8
 _ROUND = 10
 """Most pods that a round of rebalancing moves."""
