@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.test_growth import NODE_PATH, OBJECTS, STORES, Whole
+from tests.unit.whole import NODE_PATH, OBJECTS, STORES, Whole
 
 COUNT, NODES = 500, 100
 

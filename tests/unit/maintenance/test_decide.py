@@ -1,25 +1,15 @@
 """The nodes of windows, their desired state and the cordoned ones: values in and out."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from reserver.base.pacer import outcome
-from reserver.cluster.node import READY, NodeCondition
+from reserver.cluster.node import NodeCondition
 from reserver.maintenance.codec import MOST_WINDOWS
-from reserver.maintenance.decide import (
-    COMING,
-    IN_HAND,
-    NOT_READY,
-    MaintenanceDecision,
-    decide,
-)
+from reserver.maintenance.decide import MaintenanceDecision, decide
 from reserver.maintenance.model import (
     PLANNED_AHEAD_S,
     REASON,
-    MaintenancePeriod,
     MostUnavailable,
     NodePhase,
     ObservedNode,
@@ -28,46 +18,28 @@ from reserver.maintenance.model import (
 )
 from reserver.maintenance.turns import Turn
 from reserver.moves.drain import BEING_DELETED, Drain, LeavingPod, StayingPod
-from reserver.scheduling.closures import Closure
 from tests.cpu import MOST_S, longest_step_s
+from tests.unit.maintenance.deciding import (
+    CORDONED,
+    DONE,
+    DRAIN_AT,
+    END,
+    FOUND,
+    START,
+    A,
+    B,
+    C,
+    W,
+    decided,
+    held,
+    node,
+    not_ready,
+    window,
+)
 
-START, END = 1_900_010_000.0, 1_900_020_000.0
-DRAIN_AT = START - 1_000
 EMPTY = Drain((), (), ())
 FULL = Drain((LeavingPod("shop", "web", "u", is_managed=True),), (), ())
-CORDONED, FOUND, DONE = WindowUse.CORDONED, WindowUse.FOUND_CORDONED, WindowUse.DONE
-
-
-def window(name: str = "w", start: float = START, end: float = END, **more: Any) -> Window:
-    return Window(name=name, uid=name, period=MaintenancePeriod(start, end), drain_s=1_000, **more)
-
-
-W = window()
 OTHER = window("x")
-
-
-def node(name: str, **more: Any) -> ObservedNode:
-    return ObservedNode(name=name, **more)
-
-
-def held(name: str, use: WindowUse = CORDONED, by: Window = W, **more: Any) -> ObservedNode:
-    return node(name, **({"uses": {by.key: use}, "is_cordoned": use is not DONE} | more))
-
-
-def not_ready(since: float | None = None) -> dict[str, Any]:
-    return {"conditions": {READY: NodeCondition("Unknown")}, "not_ready_since": since}
-
-
-def decided(
-    nodes: Iterable[ObservedNode],
-    now: float = START,
-    windows: Mapping[Window, Iterable[str]] | None = None,
-    **more: Any,
-) -> MaintenanceDecision:
-    nodes = tuple(nodes)
-    asked = {W: [each.name for each in nodes]} if windows is None else windows
-    turns = [Turn(one, frozenset(members)) for one, members in asked.items()]
-    return outcome(decide(turns, nodes, now, **more))
 
 
 def in_hand(decision: MaintenanceDecision, by: Window = W) -> set[str]:
@@ -77,7 +49,6 @@ def in_hand(decision: MaintenanceDecision, by: Window = W) -> set[str]:
 
 
 ALL_OF = replace(W, most_unavailable=MostUnavailable(100, is_percent=True))
-A, B, C = node("a"), node("b"), node("c")
 
 
 @pytest.mark.parametrize(
@@ -261,42 +232,6 @@ def test_a_clock_that_goes_back_gives_a_node_back_and_forward_takes_it_again() -
     seen = held("a")
     assert decided([seen], DRAIN_AT - 1).goals["a"].cordon is False
     assert in_hand(decided([A], DRAIN_AT)) == {"a"}
-
-
-def closures_of(name: str, found: MaintenanceDecision) -> list[Closure]:
-    return [closure for closure, nodes in found.closures.items() if name in nodes]
-
-
-def test_closures_are_firm_where_all_nodes_go_at_once() -> None:
-    rolling, whole = decided([A, B], DRAIN_AT - 1), decided([A], DRAIN_AT - 1)
-    assert [each.is_firm for each in closures_of("a", rolling)] == [False]
-    assert [each.is_firm for each in closures_of("a", whole)] == [True]
-    (coming,) = rolling.closures
-    assert (coming.why, coming.since) == (COMING, DRAIN_AT)
-    assert rolling.closures[coming] == {"a", "b"}
-    now = closures_of("a", decided([held("a"), B]))
-    assert [(each.why, each.is_vacated) for each in now] == [(IN_HAND, True)]
-    assert not closures_of("a", decided([held("a", DONE), B]))
-
-
-@pytest.mark.parametrize(
-    ("reason", "status", "is_closed"),
-    [("NodeProblem", "True", True), ("NodeProblem", "False", False), (REASON, "True", False)],
-)
-def test_conditions_of_others_close_a_node(reason: str, status: str, *, is_closed: bool) -> None:
-    seen = node("a", conditions={"DrainInProgress": NodeCondition(status, reason)})
-    found = decided([seen], windows={})
-    assert any(each.is_vacated for each in closures_of("a", found)) is is_closed
-
-
-def test_a_node_that_is_not_ready_for_a_while_closes() -> None:
-    seen = node("a", **not_ready(since=START))
-    before = decided([seen], START + 299, {}, not_ready_s=300)
-    assert not before.closures
-    assert before.next_at == START + 300
-    after = decided([seen], START + 300, {}, not_ready_s=300)
-    assert [each.why for each in closures_of("a", after)] == [NOT_READY]
-    assert not decided([seen], START + 300, {}).closures
 
 
 def test_the_next_pass_comes_when_time_changes_something() -> None:

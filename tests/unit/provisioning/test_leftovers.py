@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.moves.api_server import SEATS
 from tests.unit.provisioning.shop import REQUESTS, Shop
-from tests.unit.test_growth import sizes
+from tests.unit.reachable import sizes
 
 
 @pytest.mark.long

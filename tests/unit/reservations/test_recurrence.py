@@ -6,52 +6,16 @@ import pytest
 
 from reserver.base.clock import Moment
 from reserver.base.schedule import Schedule
-from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
 from reserver.reservations.listener import Listener
-from reserver.reservations.quota import Quota
-from reserver.reservations.quotas import Quotas
 from reserver.reservations.recurrence import Recurrence, counted
-from reserver.reservations.reservation import Ref, Reservation, Written
+from reserver.reservations.reservation import Ref, Written
 from reserver.reservations.status import ShortNodes
-from tests.builders import node, pod, ref, reservation, rule
-from tests.unit.reservations.held import held
-
-DAY = 86_400.0
-HOUR = 3_600.0
-MIDNIGHT = 21_000 * DAY
-"""Unix seconds; in UTC."""
-
-R = ref("r")
-BEGIN, END = MIDNIGHT + 22 * HOUR, MIDNIGHT + 30 * HOUR
-"""Of the first occurrence."""
-
-
-def nightly(*, cpu: str = "2", until: float | None = None, **fields: object) -> Reservation:
-    """Return a reservation of 22:00 to 06:00, of two slots for pods with app=batch."""
-    schedule = Schedule("0 22 * * *", 8 * HOUR, until=until)
-    once = reservation("r", owners=(), rules=[rule(app="batch")], slots=2, cpu=cpu)
-    recurrence = Recurrence(schedule=schedule, **fields)  # type: ignore[arg-type]
-    return identified(replace(once, recurrence=recurrence))
-
-
-def at(ledger: Ledger, now: float) -> tuple[Phase | None, int, int]:
-    """Return phase, claims and millicores that are held at a moment."""
-    ledger.advance(now)
-    return ledger.phase(R), ledger.claimed(R), held(ledger)
-
-
-def claimed(ledger: Ledger, name: str, revision: int = 10) -> Pod:
-    """Bind a pod that claims a slot now."""
-    reservation = ledger.get(R)
-    assert reservation is not None
-    bound = pod(name, labels={"app": "batch"}, node="worker-1", claims=[reservation], cpu="2")
-    bound = replace(bound, revision=revision)
-    ledger.claim(reservation.identity, bound)
-    return bound
+from tests.builders import pod, ref, reservation
+from tests.unit.reservations.nightly import BEGIN, DAY, END, HOUR, MIDNIGHT, R, at, claimed, nightly
 
 
 def test_it_holds_in_each_occurrence_and_not_between(ledger: Ledger) -> None:
@@ -238,78 +202,3 @@ def test_each_occurrence_that_is_over_is_told_while_its_claims_are_known(
     ledger.advance(END)
     ledger.advance(END + DAY)
     assert told == [(BEGIN, 1), (BEGIN + DAY, 0)]
-
-
-def test_it_counts_in_its_quota_until_it_is_over(snapshot: Snapshot) -> None:
-    quotas = Quotas()
-    quotas.limit("shop", [Quota(name="q", hard={"held.cpu": 4000}, max_ttl=8 * HOUR)])
-    ledger = Ledger(snapshot, quotas=quotas)
-    ledger.advance(BEGIN)
-    ledger.put(nightly())
-    claimed(ledger, "a")
-    ledger.put(reservation("more", expires=BEGIN + HOUR, cpu="1"))
-    assert ledger.phase(ref("more")) is Phase.PENDING
-    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
-
-
-def test_while_it_is_migrated_it_keeps_its_turn_in_a_quota_that_is_used_up(
-    snapshot: Snapshot,
-) -> None:
-    quotas = Quotas()
-    quotas.limit("shop", [Quota(name="q", hard={"held.cpu": 4000})])
-    ledger = Ledger(snapshot, quotas=quotas)
-    ledger.advance(BEGIN)
-    ledger.put(nightly(), Written(1, 1))
-    ledger.put(reservation("waits", cpu="1"), Written(10, 10))
-    there = R._replace(key="moved")
-    ledger.put(identified(replace(nightly(), ref=there, origin=str(R))), Written(20, 20))
-    for day in (0, 1, 2):
-        assert at(ledger, BEGIN + day * DAY) == (Phase.ACTIVE, 0, 4000)
-        assert ledger.phase(there) is Phase.ACTIVE
-        assert ledger.phase(ref("waits")) is Phase.PENDING
-        assert quotas.used("shop")["held.cpu"] == 4000
-    ledger.drop(R)
-    assert ledger.phase(there) is Phase.ACTIVE
-
-
-def test_one_that_was_placed_begins_where_it_was_and_is_looked_at(ledger: Ledger) -> None:
-    ledger.advance(BEGIN)
-    ledger.put(identified(replace(nightly(), node="")))
-    ledger.place(R, reservation("x", node="", placed={"worker-1": 2}).placed)
-    assert at(ledger, BEGIN + 1) == (Phase.ACTIVE, 0, 4000)
-    assert at(ledger, END)[2] == 0
-    assert not ledger.is_edited(R)
-    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
-    assert ledger.is_edited(R)
-
-
-def test_while_it_is_migrated_it_holds_once_and_recurs_at_both_refs(ledger: Ledger) -> None:
-    ledger.advance(BEGIN)
-    ledger.put(nightly(), Written(1, 1))
-    claimed(ledger, "a")
-    there = R._replace(key="moved")
-    ledger.put(identified(replace(nightly(), ref=there, origin=str(R))), Written(20, 20))
-    assert (held(ledger), ledger.claimed(there)) == (2000, 1)
-    assert at(ledger, END) == (Phase.PENDING, 0, 0)
-    assert at(ledger, BEGIN + DAY) == (Phase.ACTIVE, 0, 4000)
-    claimed(ledger, "b", 30)
-    ledger.drop(R)
-    assert (ledger.phase(there), ledger.claimed(there), held(ledger)) == (Phase.ACTIVE, 1, 2000)
-    ledger.advance(BEGIN + 2 * DAY)
-    assert (ledger.claimed(there), held(ledger)) == (0, 4000)
-
-
-def test_ten_thousand_that_begin_now_are_not_lost_in_steps(snapshot: Snapshot) -> None:
-    snapshot.set_node(node("worker-1", cpu="9000"))
-    ledger = Ledger(snapshot)
-    ledger.advance(BEGIN)
-    many = 2_000
-    for index in range(many):
-        ledger.put(replace(nightly(cpu="1"), ref=ref(f"r-{index}")))
-    assert held(ledger) == many * 2000
-    ledger.advance(END, most=None)
-    assert held(ledger) == 0
-    ledger.advance(BEGIN + DAY)
-    assert 0 < held(ledger) < many * 2000
-    ledger.advance(BEGIN + DAY, most=None)
-    assert held(ledger) == many * 2000

@@ -1,48 +1,21 @@
 """The placement of a reservation without a node: a cluster in, slots by node or reasons out."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 import pytest
 
 from reserver.base.pacer import outcome
 from reserver.cluster.constraints import NodeTerm, PodTerm, Spread, Taint, Toleration
-from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
+from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.reservations.ceiling import CeilingLimits
 from reserver.reservations.enums import Strategy
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
 from reserver.scheduling.placement import NO_NODES, Placed, placing
 from reserver.scheduling.state import State
-from tests.builders import NAMESPACE, demanding, held, node, place, pod, reservation, rule, state_of
+from tests.builders import NAMESPACE, demanding, held, node, place, pod, reservation, state_of
+from tests.unit.scheduling.slots import APART, THREE, WEB, go, placed, wanted, workers
 
 ZONE = "topology.kubernetes.io/zone"
-APART = PodTerm(equals({"app": "web"}), "kubernetes.io/hostname", frozenset({NAMESPACE}))
-WEB = rule(app="web")
-
-
-def wanted(slots: int = 1, **more: object) -> Reservation:
-    return reservation("r", node="", slots=slots, **({"cpu": "2"} | more))  # type: ignore[arg-type]
-
-
-def go(reservation: Reservation, *things: Node | Pod | Reservation) -> dict[str, int]:
-    return dict(placed(reservation, *things).parts)
-
-
-def placed(reservation: Reservation, *things: Node | Pod | Reservation) -> Placed:
-    state = state_of(*things)
-    outcome = place(reservation, reservation.slots, state)
-    assert bool(outcome.parts) is not bool(outcome.why)
-    return outcome
-
-
-def workers(**cpu: str) -> Iterable[Node]:
-    return (node(name, cpu=amount, memory="8Gi") for name, amount in cpu.items())
-
-
-THREE = tuple(workers(a="8", b="8", c="8"))
 BUSY = pod("busy", node="b", cpu="4")
 SPREAD = Placement(strategy=Strategy.SPREAD)
 
@@ -232,55 +205,6 @@ def test_what_is_placed_is_held_there() -> None:
     assert [held(state, name) for name in "abc"] == [8000, 8000, 4000]
 
 
-def on(*names: str) -> NodeTerm:
-    """Return a term of nodes with these names."""
-    return NodeTerm(EVERYTHING, Selector((Requirement("metadata.name", "In", frozenset(names)),)))
-
-
-def seat(*names: str, cpu: str = "2") -> Reservation:
-    """Return the seat of a move to nodes with these names."""
-    terms = (on(*names),) if names else None
-    asked = wanted(rules=[WEB], placement=demanding(node_terms=terms), cpu=cpu)
-    return replace(asked, is_seat=True)
-
-
-FULL = (*THREE, pod("there", node="b", cpu="7"))
-TAINTED = node("b", cpu="8", taints=[Taint("k", "v", "NoSchedule")])
-TWICE = replace(seat("b"), placement=demanding(node_terms=(on("b"), on("b"))))
-NAMED = replace(seat("b"), rules=(), owners=(pod("big").name,))
-
-
-@pytest.mark.parametrize(
-    ("asked", "things", "expected"),
-    [
-        (seat("b"), FULL, {"b": 1}),
-        (NAMED, FULL, {"b": 1}),
-        (TWICE, FULL, {"b": 1}),
-        (seat(cpu="6"), [node("b", cpu="8"), FULL[-1]], {}),
-        (seat("a", "b", cpu="7"), [*FULL, pod("too", node="a", cpu="7")], {}),
-        (replace(seat("b"), is_seat=False), FULL, {}),
-        (seat("b", cpu="9"), FULL, {}),
-        (seat("b"), [TAINTED], {}),
-        (seat("gone"), FULL, {}),
-    ],
-    ids=[
-        "its node is full",
-        "a pod without a node is to have it",
-        "all alternatives name it",
-        "it names no node",
-        "it names two",
-        "it is nobody's seat",
-        "its node is too small",
-        "its node has a taint",
-        "its node is not there",
-    ],
-)
-def test_the_seat_of_a_move_to_a_named_node_holds_what_others_leave_there(
-    asked: Reservation, things: list[Node | Pod | Reservation], expected: dict[str, int]
-) -> None:
-    assert go(asked, *things) == expected
-
-
 def test_slots_whose_room_went_while_the_others_were_placed_go_elsewhere() -> None:
     term = PodTerm(equals({"app": "db"}), ZONE, frozenset({NAMESPACE}))
     zone = {ZONE: "z"}
@@ -295,45 +219,6 @@ def test_slots_whose_room_went_while_the_others_were_placed_go_elsewhere() -> No
     state.ledger.put(reservation("late-b", node="b", cpu="8"))
     placed = outcome(steps)
     assert dict(placed.parts) == {"b": 12}
-
-
-HALF = CeilingLimits({}, lambda *_: None, 50)
-"""A ceiling of half of each node."""
-
-TENANTS = reservation("s", node="a", cpu="2")
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        (wanted(), {"a": 1}),
-        (wanted(2), {"b": 2}),
-        (wanted(3), {"a": 1, "b": 2}),
-        (wanted(3, placement=demanding(affinity=(APART,)), rules=(WEB,)), {}),
-        (wanted(2, placement=demanding(anti_affinity=(APART,)), rules=(WEB,)), {"a": 1, "b": 1}),
-    ],
-)
-def test_a_tenant_gets_no_slot_above_the_ceiling_of_a_node(
-    asked: Reservation, expected: dict[str, int]
-) -> None:
-    two = workers(a="8", b="8")
-    state = state_of(*two)
-    state.ledger.quotas.ceiling.limit(HALF)
-    state.ledger.put(TENANTS)
-    assert dict(place(asked, asked.slots, state).parts) == expected
-
-
-def test_what_is_placed_counts_below_the_ceiling_and_the_reason_names_it() -> None:
-    state = state_of(*workers(a="8", b="8"))
-    state.ledger.quotas.ceiling.limit(HALF)
-    first, second = wanted(4), replace(wanted(), ref=TENANTS.ref, origin="s")
-    state.ledger.put(first)
-    state.ledger.place(first.ref, place(first, 4, state).parts)
-    assert state.ledger.quotas.ceiling.on_nodes["b"]["cpu"] == 4000
-    assert place(second, 1, state).why == "0/2 nodes are available: 2 node(s) at the tenantCeiling."
-    state.ledger.drop(first.ref)
-    assert not state.ledger.quotas.ceiling.on_nodes
-    assert place(second, 1, state).parts
 
 
 def test_nothing_is_placed_where_an_object_cannot_be_read() -> None:

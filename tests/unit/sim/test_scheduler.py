@@ -1,10 +1,8 @@
-"""The embedded cluster's scheduler, as an extender and its users see it."""
+"""The scheduler of the embedded cluster, as an extender and its users see it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 import aiohttp
 import msgspec
@@ -13,64 +11,14 @@ from aiohttp import web
 
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode, encode
-from reserver_demo.client import ApiClient
 from reserver_demo.clock import SystemClock
 from reserver_demo.cluster import EmbeddedCluster
 from reserver_demo.scheduler.loop import RETRY_S, Scheduler
 from reserver_demo.scheduler.view import ClusterView, fit_message, parse_pod
 from tests.unit.sim.clocks import ManualClock
+from tests.unit.sim.fake_extender import PODS, FakeExtender, Json
 
-PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
-Json = dict[str, Any]
-
-
-@dataclass
-class FakeExtender:
-    """Answers what a test wants, and remembers what it was asked.
-
-    Attributes:
-        allow: which of the names pass, by pod; all of them if it is not there.
-        error: the Error of every answer to Filter.
-        bind_error: the Error of every answer to Bind.
-    """
-
-    allow: dict[str, Sequence[str]] = field(default_factory=dict)
-    error: str = ""
-    bind_error: str = ""
-    url: str = ""
-    client: ApiClient | None = None
-    filters: list[Json] = field(default_factory=list)
-    binds: list[Json] = field(default_factory=list)
-    asked: asyncio.Condition = field(default_factory=asyncio.Condition)
-
-    async def filter(self, request: web.Request) -> web.Response:
-        args = await request.json()
-        self.filters.append(args)
-        names, pod = args["NodeNames"], args["Pod"]["metadata"]["name"]
-        passing = [name for name in names if name in self.allow.get(pod, names)]
-        failed = {name: "held by reservation x" for name in names if name not in passing}
-        async with self.asked:
-            self.asked.notify_all()
-        answer = {"NodeNames": passing, "FailedAndUnresolvableNodes": failed, "Error": self.error}
-        return web.json_response(answer)
-
-    async def bind(self, request: web.Request) -> web.Response:
-        args = await request.json()
-        self.binds.append(args)
-        if not self.bind_error and self.client:
-            body = {
-                "metadata": {"name": args["PodName"], "uid": args["PodUID"]},
-                "target": {"kind": "Node", "name": args["Node"]},
-            }
-            await self.client.send("POST", f"{PODS}/{args['PodName']}/binding", body)
-        return web.json_response({"Error": self.bind_error})
-
-    async def calls(self, number: int) -> list[Json]:
-        """Return the Filter calls once there are so many."""
-        async with asyncio.timeout(20), self.asked:
-            await self.asked.wait_for(lambda: len(self.filters) >= number)
-        return self.filters
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from reserver.stores.configmap.entries import read_key
 from reserver.stores.object.codec import ReservationObject
 from reserver.stores.object.entries import read_object
 from tests.builders import NOW, held
-from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
+from tests.unit.whole import OBJECTS, STORES, Whole, spec
 
 SYSTEM = "reserver-system"
 KEY, OBJECT = Ref(SYSTEM, "store", "k"), Ref.of_object(SYSTEM, "r")

@@ -13,7 +13,7 @@ from reserver.reservations.status import ShortNodes
 from tests.builders import NOW
 from tests.unit.k8s.clocks import worked_off
 from tests.unit.k8s.fakes import always
-from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
+from tests.unit.whole import OBJECTS, STORES, Whole, spec
 
 IMMUTABLE = ApiError(
     422,

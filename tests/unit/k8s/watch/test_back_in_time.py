@@ -17,7 +17,7 @@ from reserver.k8s.watch.lag import RELIST_AFTER_S
 from reserver.k8s.watch.reflector import Reflector
 from tests.unit.k8s.fakes import NO_ANSWER, PatientClient, refused
 from tests.unit.k8s.watch.scripts import PATH, Recorded, event, page, play
-from tests.unit.test_growth import OBJECTS, STORES, Whole, spec
+from tests.unit.whole import OBJECTS, STORES, Whole, spec
 
 SYSTEM = "reserver-system"
 GONE = refused(410)

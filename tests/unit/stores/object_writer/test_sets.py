@@ -1,24 +1,18 @@
-"""Reservations that are written as objects: held from the decision, alone or as a set."""
+"""Reservations that are created as a set: all of them hold, or none."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable
 from typing import Any
-
-import msgspec
-import pytest
 
 from reserver.errors import ApiError, NotReady, Taken
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
-from reserver.stores.edits import Deletion, Edit
+from reserver.stores.edits import Deletion
 from reserver.stores.object.edits import Abandonment
 from tests.builders import NOW, pod
-from tests.unit.k8s.fakes import NO_ANSWER, OVERTAKEN, refused
-from tests.unit.stores.desks import HOME, ItemDesk, item, text
+from tests.unit.k8s.fakes import NO_ANSWER, refused
+from tests.unit.stores.desks import HOME, ItemDesk, item
+from tests.unit.stores.object_writer.desk import Make, ref
 from tests.waiting import until
-
-COLLECTION = f"/apis/reserver.io/v1alpha1/namespaces/{HOME}/reservations"
 
 
 def first_of(set_id: str, key: str = "a", version: int = 1, says: str = "2") -> dict[str, Any]:
@@ -28,56 +22,6 @@ def first_of(set_id: str, key: str = "a", version: int = 1, says: str = "2") -> 
 
 def member_of(set_id: str, key: str = "b", version: int = 1) -> dict[str, Any]:
     return item(key, version, labels={"reserver.io/set": set_id})
-
-
-Make = Callable[..., ItemDesk]
-
-
-@pytest.fixture
-async def desk() -> AsyncIterator[Make]:
-    async with asyncio.TaskGroup() as tasks:
-        yield lambda *script: ItemDesk(tasks, *script)
-
-
-def ref(key: str) -> Ref:
-    return Ref.of_object(HOME, key)
-
-
-async def test_an_object_is_created_with_its_spec_as_it_was_decided(desk: Make) -> None:
-    made = desk(item("a", 7))
-    assert await made.insert("a") is None
-    (request,) = made.client.requests
-    assert (request.verb, request.path) == ("create", COLLECTION)
-    assert request.body["metadata"] == {"name": "a", "namespace": HOME}
-    assert bytes(request.body["spec"]) == text("a").encode()
-
-
-async def test_what_an_admission_webhook_changes_holds_what_it_says_then(desk: Make) -> None:
-    made = desk(item("a", 7))
-    task = made.insert("a")
-    made.show(item("a", 7, spec=text("a", cpu=3)))
-    assert await task is None
-    assert made.held == 3
-    made.gone("a")
-    assert made.held == 0
-
-
-async def test_what_came_and_went_between_two_lists_holds_no_more(desk: Make) -> None:
-    made = desk(item("a", 7))
-    assert await made.insert("a") is None
-    assert (HOME, "a") in made.store.names()
-    made.gone("a")
-    assert made.held == 0
-
-
-async def test_one_of_the_name_that_went_before_does_not_take_the_hold_with_it(desk: Make) -> None:
-    made = desk(item("a", 7))
-    assert await made.insert("a") is None
-    made.show(item("a", 2, uid="former"))
-    made.gone("a")
-    assert made.held == 1
-    made.show(item("a", 7))
-    assert made.held == 1
 
 
 async def test_a_set_is_unfinished_until_all_of_it_is_written(desk: Make) -> None:
@@ -248,69 +192,3 @@ def test_the_first_of_a_set_outlives_its_claim_until_the_set_is_whole() -> None:
     made.show(member_of("x", "a", version=2))
     assert ref("a") in made.touched
     assert made.due("a") is not None
-
-
-SEEN = json.dumps(item("a")["spec"])
-
-
-async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(desk: Make) -> None:
-    made = desk(item("a", 9))
-    made.show(item("a"))
-    wanted = text("a", cpu=3)
-    edit = asyncio.create_task(made.writer.edit(Edit(ref("a"), SEEN, wanted, "changed")))
-    await until(lambda: made.is_waiting)
-    made.show(item("a", 9, spec=wanted))
-    assert await edit
-    sent = msgspec.json.decode(msgspec.json.encode(made.client.requests[0].body))
-    assert sent == [
-        {"op": "test", "path": "/metadata/uid", "value": "uid-a"},
-        {"op": "test", "path": "/spec", "value": json.loads(SEEN)},
-        {"op": "replace", "path": "/spec", "value": json.loads(wanted)},
-    ]
-    assert made.held == 3
-
-
-async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) -> None:
-    made = desk(item("a", 7), {})
-    assert await made.insert("a") is None
-    latest = made.store.latest(ref("a"))
-    assert latest is not None
-    release = asyncio.create_task(made.writer.edit(Edit(ref("a"), latest[0], None, "released")))
-    await until(lambda: made.is_waiting)
-    made.show(item("a", 7))
-    await until(lambda: len(made.client.requests) == 2 and made.is_waiting)
-    made.gone("a")
-    assert await release
-
-
-@pytest.mark.parametrize("answer", [OVERTAKEN, refused(404)])
-async def test_a_change_of_what_somebody_else_changed_is_not_made(
-    desk: Make, answer: ApiError
-) -> None:
-    made = desk(answer)
-    made.show(item("a"))
-    assert not await made.writer.edit(Edit(ref("a"), SEEN, text("a"), "changed"))
-    assert not await made.writer.edit(Edit(ref("a"), "{}", text("a"), "changed"))
-    assert not await made.writer.edit(Edit(ref("z"), SEEN, text("a"), "changed"))
-    assert len(made.client.requests) == 1
-
-
-async def test_a_status_that_is_written_meanwhile_is_no_reason_not_to_delete(desk: Make) -> None:
-    made = desk(refused(409), item("a", 4), {})
-    made.show(item("a"))
-    release = asyncio.create_task(made.writer.edit(Edit(ref("a"), SEEN, None, "released")))
-    await until(lambda: made.is_waiting)
-    made.gone("a")
-    assert await release
-    versions = [
-        request.body["preconditions"]["resourceVersion"]
-        for request in made.client.requests
-        if request.verb == "delete"
-    ]
-    assert versions == ["1", "4"]
-
-
-async def test_what_somebody_else_changed_is_not_deleted(desk: Make) -> None:
-    made = desk(refused(409), item("a", 4, spec=text("a", cpu=3)))
-    made.show(item("a"))
-    assert not await made.writer.edit(Edit(ref("a"), SEEN, None, "released"))
