@@ -5,7 +5,6 @@ Only requirements: kube-scheduler scores preferences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -141,35 +140,10 @@ class Constraints:
     are_too_many: bool = False
     tolerates_recall: bool = False
 
-    def selectors(self) -> Iterator[Selector]:
-        """Yield every selector."""
-        yield self.node_selector
-        for alternative in self.node_terms or ():
-            yield alternative.labels
-            yield alternative.fields
-        for term in (*self.affinity, *self.anti_affinity):
-            yield term.selector
-            yield term.namespace_selector
-        for constraint in self.spread:
-            yield constraint.selector
-
     @property
     def are_about_neighbours(self) -> bool:
         """Whether they depend on the pods on the node or in its domain."""
         return bool(self.spread or self.affinity or self.anti_affinity)
-
-    @property
-    def terms(self) -> int:
-        """Number of alternatives, terms and constraints."""
-        alternatives = self.node_terms or ()
-        return sum(map(len, (alternatives, self.affinity, self.anti_affinity, self.spread)))
-
-    @property
-    def labels(self) -> int:
-        """Number of labels that all selectors together require."""
-        written = (selector for selector in self.selectors() if selector != NOTHING)
-        asked = sum(len(selector.requirements) for selector in written)
-        return asked + sum(len(constraint.match_label_keys) for constraint in self.spread)
 
 
 UNCONSTRAINED = Constraints()

@@ -136,7 +136,7 @@ class Placer(Listener):
         """Let other work run if the pass takes long."""
         if await current.pacer.give_way():
             await current.pacer.run(state.ledger.advancing(self._clock()))
-            current.allowed_nodes.forget()
+            current.allowed_nodes.clear()
 
     def _consider(self, ref: Ref, state: State) -> None:
         """Update whether a reservation needs a place."""

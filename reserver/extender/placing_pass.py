@@ -75,7 +75,7 @@ class PlacingPass:
         changed: the nodes that have changed since the last pass.
         helped: whether these may help reservations of a shape.
         hopeless: the failed search for each shape and number of slots.
-        allowed_nodes: the nodes that constraints allow.
+        allowed_nodes: the cache of nodes that constraints allow.
         pacer: yields to other work.
     """
 
@@ -117,7 +117,7 @@ class PlacingPass:
         search = placing(reservation, slots, state, self.allowed_nodes)
         found = await self._searched(reservation.ref, search)
         if reservation.placement.constraints.are_about_neighbours:
-            self.allowed_nodes.forget()  # Other work may have changed them.
+            self.allowed_nodes.clear()  # Other work may have changed them.
         return found
 
     async def elsewhere(

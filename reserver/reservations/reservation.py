@@ -228,7 +228,9 @@ class Reservation:
     @property
     def written_as(self) -> str:
         """The identity of the written spec: the same for all occurrences."""
-        return self.identity if self.lasting else f"{self.record}@{series_digest(self.digest)}"
+        if self.lasting or self.recurrence is None:
+            return self.identity
+        return f"{self.record}@{series_digest(self.digest)}"
 
     @property
     def parts(self) -> Parts:

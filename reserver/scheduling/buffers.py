@@ -25,7 +25,7 @@ from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.fit import allowed
 from reserver.scheduling.pending_pods import Waiting
-from reserver.scheduling.placement import AllowedNodes, slot_pod
+from reserver.scheduling.placement import AllowedNodes, allowed_slots, slot_pod
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 
@@ -182,7 +182,7 @@ class Simulation:
         if waiting.names is not None:
             rows = rows[np.isin(rows, simulated.rows(list(waiting.names)))]
         if len(rows):
-            rows = rows[self._may_go.allowed(waiting.pod, simulated)[rows]]
+            rows = rows[allowed_slots(waiting.pod, simulated, self._may_go)[rows]]
         return simulated.name_of(int(rows[0])) if len(rows) else None
 
 

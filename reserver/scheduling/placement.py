@@ -67,28 +67,20 @@ class Placed(NamedTuple):
     never: bool = False
 
 
-class AllowedNodes:
-    """The nodes that constraints allow, cached for slots with the same constraints.
+AllowedNodes = dict[object, Bools]
+"""The rows that constraints allow, cached for slots with the same constraints.
 
-    Valid as long as no pod and no node changes.
-    """
+Valid as long as no pod and no node changes.
+"""
 
-    def __init__(self) -> None:
-        """Begin with an empty cache."""
-        self._known: dict[object, Bools] = {}
 
-    def forget(self) -> None:
-        """Clear the cache: pods or nodes may have changed."""
-        self._known.clear()
-
-    def allowed(self, pod: Pod, snapshot: Snapshot) -> Bools:
-        """Return, for each row, whether constraints allow a slot there."""
-        labels = frozenset(pod.labels.items())
-        key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = allowed(pod, snapshot) & ~snapshot.has_unreadable
-        return known
+def allowed_slots(pod: Pod, snapshot: Snapshot, known: AllowedNodes) -> Bools:
+    """Return, for each row, whether constraints allow a slot there; `known` is the cache."""
+    labels = frozenset(pod.labels.items())
+    key = (pod.name.namespace, labels, pod.constraints, pod.volume_claims)
+    if key not in known:
+        known[key] = allowed(pod, snapshot) & ~snapshot.has_unreadable
+    return known[key]
 
 
 def slot_pod(reservation: Reservation) -> Pod:
@@ -130,7 +122,7 @@ def placing(
         allowed_nodes: the cache of allowed nodes.
         aside: changes the counted amounts during each step.
     """
-    pod, allowed_nodes = slot_pod(reservation), allowed_nodes or AllowedNodes()
+    pod, allowed_nodes = slot_pod(reservation), {} if allowed_nodes is None else allowed_nodes
     for avoided in state.closures.tiers(reservation):
         parts = yield from _apart(
             reservation,
@@ -162,7 +154,7 @@ def _apart(  # noqa: PLR0913 - of `placing`
     if pod.constraints.are_about_neighbours and slots > 1:
         return (yield from _beside_each_other(reservation, pod, slots, state, aside, avoided))
     with aside():
-        may_go = allowed_nodes.allowed(pod, state.snapshot)
+        may_go = allowed_slots(pod, state.snapshot, allowed_nodes)
         if avoided:
             may_go = may_go & without(avoided, state.snapshot)
         if reservation.volume_claims:

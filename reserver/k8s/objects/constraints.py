@@ -20,7 +20,7 @@ from reserver.cluster.constraints import (
     Spread,
     Toleration,
 )
-from reserver.cluster.labels import equals
+from reserver.cluster.labels import EVERYTHING, NOTHING, equals
 from reserver.k8s.objects.limits import POD, Int32, Int64
 from reserver.k8s.objects.objects import WireStruct, decode_part
 from reserver.k8s.objects.selectors import LabelSelector, NodeSelector, label_selector, node_terms
@@ -152,8 +152,20 @@ def _beyond(written: WrittenDemands) -> Demands:
 
 def _are_few(constraints: Constraints) -> bool:
     things = max(len(constraints.tolerations), len(constraints.host_ports))
-    are_few = constraints.terms <= POD.terms and constraints.labels <= POD.asked
-    return are_few and things <= POD.things
+    terms, labels = sizes(constraints)
+    return terms <= POD.terms and labels <= POD.asked and things <= POD.things
+
+
+def sizes(constraints: Constraints) -> tuple[int, int]:
+    """Return the number of alternatives, terms and spread constraints, and of required labels."""
+    alternatives, spread = constraints.node_terms or (), constraints.spread
+    terms = (*constraints.affinity, *constraints.anti_affinity)
+    selectors = [constraints.node_selector, *(each.selector for each in spread)]
+    selectors += (part for each in alternatives for part in (each.labels, each.fields))
+    selectors += (part for each in terms for part in (each.selector, each.namespace_selector))
+    labels = sum(len(each.requirements) for each in selectors if each != NOTHING)
+    labels += sum(len(each.match_label_keys) for each in spread)
+    return len(alternatives) + len(terms) + len(spread), labels
 
 
 def demands(written: WrittenDemands) -> Demands:
@@ -171,7 +183,7 @@ def demands(written: WrittenDemands) -> Demands:
     parts = (affinity.node_affinity, near, apart)
     constraints = Constraints(
         tolerations=tuple(map(_toleration, tolerations)),
-        node_selector=equals(selector),
+        node_selector=equals(selector) if selector else EVERYTHING,
         node_terms=_required_node_terms(affinity.node_affinity),
         affinity=_pod_terms(near, namespace),
         anti_affinity=_pod_terms(apart, namespace),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from reserver.cluster import quantity
-from reserver.errors import ApiError, InvalidInput, under
+from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.objects import limits
 from reserver.k8s.objects.limits import Int32, Int64
 from reserver.k8s.objects.times import show_moment
@@ -136,8 +136,10 @@ def decode_part(kind: type[T], raw: bytes | msgspec.Raw, path: str) -> T | None:
     """
     if raw in {b"", b"null"}:
         return None
-    with under(path):
+    try:
         return decode(kind, raw)
+    except InvalidInput as exc:
+        raise exc.under(path) from exc
 
 
 def decode_or_none(kind: type[T], raw: msgspec.Raw) -> T | None:

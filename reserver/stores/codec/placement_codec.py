@@ -24,6 +24,7 @@ from reserver.k8s.objects.constraints import (
     SpreadObject,
     TolerationObject,
     WrittenDemands,
+    sizes,
 )
 from reserver.k8s.objects.limits import HOME, SpecLimits, check_count, check_number
 from reserver.k8s.objects.objects import encode, from_msgspec
@@ -162,8 +163,9 @@ def _refuse_unknown(value: Any, kind: inspect.Type, path: str) -> None:  # noqa:
 
 
 def _check_size(demanded: Constraints, limits: SpecLimits) -> None:
-    check_number(demanded.terms, "", limits.terms, "terms")
-    check_number(demanded.labels, "", limits.labels, "labels in selectors")
+    terms, labels = sizes(demanded)
+    check_number(terms, "", limits.terms, "terms")
+    check_number(labels, "", limits.labels, "labels in selectors")
     check_number(len(demanded.tolerations), "tolerations", limits.tolerations, "entries")
 
 

@@ -162,12 +162,12 @@ def _slots(spec: SpecFields, limits: SpecLimits) -> int:
 
 
 def _placement(spec: SpecFields, owners: Owners, limits: SpecLimits) -> Placement:
+    if spec.nodes is None and spec.placement is None:
+        return ANYWHERE
     home = owner.home(owners.named, owners.rules)
     if spec.nodes is not None:
         slot_rules.check_node_owners(owners)
         return slot_rules.node_placement(spec, spec.nodes, home, limits)
-    if spec.placement is None:
-        return ANYWHERE
     if spec.node:
         remedy = "remove it, or leave the choice to Reserver: remove node"
         raise InvalidInput("placement", "cannot be set together with node", remedy)
