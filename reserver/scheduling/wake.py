@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from reserver.scheduling.pending_pods import Waiting
 from reserver.scheduling.request_arrays import request_columns
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
+
+_MOST_MATES = 100
+"""Most other pods of a group that are looked at for a waiting pod of the group."""
 
 
 class Wake:
@@ -90,8 +94,7 @@ class Wake:
         self._rows = rows = snapshot.rows(self._nodes)
         self._layout = snapshot.layout
         self._may_go = _Allowed(snapshot, rows)
-        held = np.where(snapshot.whole[rows, np.newaxis], 0, snapshot.held[rows])
-        self._free = snapshot.allocatable[rows] - snapshot.requested[rows] - held
+        self._free = _free(snapshot, rows)
         self._too_large: set[object] = set()
 
     def order(self) -> Generator[None, None, list[str]]:
@@ -125,11 +128,17 @@ class Wake:
         index = None if is_kept else self._take(waiting)  # Room that it may not use is for others.
         if index is not None:
             return _send_back(waiting.pod, self._nodes[index])
+        if not is_kept and waiting.pod.group and self._makes_room(waiting):
+            return Retry(waiting.pod, attempts=1)
+        return self._rouse(waiting)
+
+    def _rouse(self, waiting: Waiting) -> Activate | None:
+        """Return the effect that lets a pod preempt; None if one pod was roused, or in vain."""
         snapshot = self._state.snapshot
-        if not self._roused and (node := _preempted(waiting, self._nodes, self._free, snapshot)):
-            self._roused = True  # One wakes all others of its priority or less.
-            return Activate(waiting.pod, node)
-        return None
+        if self._roused or not (node := _preempted(waiting, self._nodes, self._free, snapshot)):
+            return None
+        self._roused = True  # One wakes all others of its priority or less.
+        return Activate(waiting.pod, node)
 
     def _take(self, waiting: Waiting) -> int | None:
         """Take a pod's requests from the first node with room; return the node's index, or None."""
@@ -156,6 +165,32 @@ class Wake:
                 return int(index)
         return None
 
+    def _makes_room(self, waiting: Waiting) -> bool:
+        """Return whether another pod of a pod's group may take freed room instead of its room.
+
+        kube-scheduler tries all pods of a group again together. The pod lacks no room but that of
+        the others, which were answered before it.
+        """
+        pod, state = waiting.pod, self._state
+        columns, amounts = request_columns(pod, state.snapshot)
+        free = _free(state.snapshot, self._named(waiting))[:, columns]
+        if not np.all(free >= amounts, axis=1).any():
+            return False
+        mates = islice(state.gangs.waiting(pod).items(), _MOST_MATES)
+        return any(self._has_room(mate) for uid, mate in mates if uid not in state.waiting)
+
+    def _named(self, waiting: Waiting) -> Rows:
+        """Return the rows of the nodes that kube-scheduler may accept for a pod."""
+        snapshot, names = self._state.snapshot, waiting.names
+        if names is None:
+            return np.flatnonzero(snapshot.exists)
+        return snapshot.rows([name for name in names if snapshot.has_node(name)])
+
+    def _has_room(self, pod: Pod) -> bool:
+        columns, amounts = request_columns(pod, self._state.snapshot)
+        is_offered = columns.max(initial=-1) < self._free.shape[1]
+        return is_offered and bool(np.all(self._free[:, columns] >= amounts, axis=1).any())
+
     def _is_for(self, pod: Pod, node: str) -> bool:
         """Return whether a node is not held whole for others."""
         snapshot = self._state.snapshot
@@ -166,6 +201,12 @@ class Wake:
         """Return whether a node still exists in its row, which another node may have by now."""
         node, snapshot = self._nodes[index], self._state.snapshot
         return snapshot.has_node(node) and snapshot.row(node) == self._rows[index]
+
+
+def _free(snapshot: Snapshot, rows: Rows) -> Int64s:
+    """Return the free amounts of rows next to the holds; what is held whole counts as free."""
+    held = np.where(snapshot.whole[rows, np.newaxis], 0, snapshot.held[rows])
+    return snapshot.allocatable[rows] - snapshot.requested[rows] - held
 
 
 def _seat_among(pod: Pod, nodes: Collection[str], state: State) -> str | None:

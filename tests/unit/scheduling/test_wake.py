@@ -73,6 +73,32 @@ def test_a_node_that_kube_scheduler_did_not_offer_is_of_no_use() -> None:
     assert release(waiting(pod("a", cpu="2"), names=["worker-1"]), 2) == ()
 
 
+@pytest.mark.parametrize(
+    ("mate", "cpu", "is_woken"),
+    [("2", "3", True), ("2", "5", False), ("3", "3", False)],
+    ids=["the other may go there", "it is too large itself", "the other is too large"],
+)
+def test_a_pod_is_woken_for_room_that_another_of_its_group_may_take(
+    mate: str, cpu: str, *, is_woken: bool
+) -> None:
+    """Else it waited until kube-scheduler tried the group again by itself, in up to 5 minutes."""
+    small, stays = (reservation(f"r{n}", node=f"worker-{n}", cpu="2") for n in (2, 1))
+    state = state_of(node("worker-1", cpu="6"), node("worker-2", cpu="2"), small, stays)
+    other, asking = (
+        dataclasses.replace(pod(name, cpu=n), group="training")
+        for name, n in (("other", mate), ("asking", cpu))
+    )
+    for each in (other, asking):
+        state.pod_seen(each)
+    nodes = filter_nodes(other, ["worker-1"], state, NOW).nodes
+    state.answered(other, nodes, NOW)
+    ask(state, asking, ["worker-1"])
+    assert asking.uid in state.waiting
+    state.ledger.drop(small.ref)
+    found = wake(["worker-2"], state, NOW)
+    assert found == ((Retry(asking, attempts=1),) if is_woken else ())
+
+
 def test_a_node_that_is_freed_is_of_no_use_to_a_pod_that_may_not_go_there() -> None:
     picky = pod("picky", cpu="2", constraints=Constraints(node_selector=equals({"zone": "b"})))
     state = waiting(picky, pod("other", cpu="2"))
