@@ -1,4 +1,4 @@
-"""Reservations as both servers have them; the rules of the CRD are in tests/e2e/test_crd.py."""
+"""Reservations as both servers have them; tests/e2e/test_crd_validation.py has the CRD's rules."""
 
 import asyncio
 import json
@@ -208,7 +208,7 @@ async def test_kubectl_gets_the_columns(api: Api, path: str) -> None:
 async def test_the_schema_refuses(
     api: Api, path: str, change: Json, expected: set[tuple[str, str]]
 ) -> None:
-    """Rules in CEL are in tests/e2e/test_crd.py: the embedded server has none."""
+    """Rules in CEL are in tests/e2e/test_crd_validation.py: the embedded server has none."""
     spec = {key: value for key, value in (SPEC | change).items() if value is not None}
     refused = await create(api, path, spec=spec)
     assert refused.outline == (422, "Invalid")
