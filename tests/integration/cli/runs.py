@@ -35,3 +35,6 @@ async def write(world: World, configmap: str, data: dict[str, str]) -> None:
     """Write a store as somebody else does."""
     metadata = {"name": configmap, "labels": {"reserver.io/store": "true"}}
     await world.cluster.client.send("POST", CONFIGMAPS, {"metadata": metadata, "data": data})
+
+
+FLAGS = ("--owner", "pod/web-0", "-n", "shop")
