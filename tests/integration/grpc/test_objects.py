@@ -16,7 +16,7 @@ from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref
 from reserver.stores.object.writer import ObjectWriter
 from reserver.v1 import reservation_pb2 as pb
-from tests.integration.test_grpc import refused, spec
+from tests.integration.grpc.calls import refused, seen, spec
 from tests.integration.world import OBJECTS, SYSTEM, World, again, serving
 
 OBJECT = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources": {"cpu": "1"}}
@@ -33,15 +33,6 @@ async def create(world: World, name: str, namespace: str = "shop", **metadata: A
     path = OBJECTS.replace(SYSTEM, namespace)
     body = {"metadata": {"name": name, **metadata}, "spec": OBJECT}
     await world.cluster.client.send("POST", path, body)
-
-
-async def seen(world: World, id_: str) -> None:
-    """Return once a reservation is known."""
-    watch = world.api.Watch(pb.WatchRequest())
-    async with asyncio.timeout(20):
-        while (await watch.read()).reservation.id != id_:
-            pass
-    watch.cancel()
 
 
 async def test_objects_that_people_write_are_shown_changed_and_released(world: World) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
-from tests.integration.test_grpc import spec
+from tests.integration.grpc.calls import spec
 from tests.integration.world import CONFIGMAPS, SYSTEM, World, serving
 from tests.waiting import until
 

@@ -17,7 +17,7 @@ from reserver.v1 import capacity_pb2, reservation_pb2
 from reserver.v1 import scheduler_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceStub
 from reserver.v1.scheduler_pb2_grpc import SchedulerServiceStub
-from tests.integration.test_grpc import refused, spec
+from tests.integration.grpc.calls import refused, spec
 from tests.integration.world import World, serving
 from tests.waiting import until
 
