@@ -1,10 +1,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 import uvloop
 
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS
+from tests.integration.doors.mutual_tls import Pki
 from tests.integration.doors.site import Site, serving
 
 
@@ -23,3 +25,8 @@ async def extender() -> AsyncIterator[Site]:
 async def health() -> AsyncIterator[Site]:
     async with serving(HEALTH_LIMITS) as site:
         yield site
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki(tmp_path)
