@@ -1,16 +1,14 @@
-"""Resizes, made-up ones among them, beside an API server that keeps the pods as they really are.
+"""Resizes, forged reviews among them, next to an API server that keeps the real pods.
 
-Two namespaces have pods of the same names. A review that no API server sent changes nothing that
-anybody is told; one that passed is protected until the watch shows what became of it.
+Two namespaces have pods of the same names. A forged review changes no answer; a review that
+passed is protected until the watch shows its result.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import deque
-from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,83 +19,31 @@ from reserver.errors import InvalidInput
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
-from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.state import State
 from reserver.webhook import handlers
 from reserver.webhook.handlers import Resizes
 from reserver.webhook.review import read_request
-from tests.builders import NOW, amounts, node, pod, reservation
-
-WORKERS, NAMESPACES, NAMES = ("worker-1", "worker-2"), ("shop", "bank"), ("web-0", "web-1")
-RESOURCES = ("cpu", "memory")
-OFFERED = 8
-workers, namespaces, names = map(st.sampled_from, (WORKERS, NAMESPACES, NAMES))
-sizes = st.fixed_dictionaries({name: st.integers(0, OFFERED) for name in RESOURCES})
-huge = st.fixed_dictionaries({name: st.sampled_from((0, 1, 9, 10**9)) for name in RESOURCES})
+from tests.builders import NOW, node, pod, reservation
+from tests.property.resizing import (
+    NAMES,
+    NAMESPACES,
+    OFFERED,
+    RESOURCES,
+    WORKERS,
+    Passed,
+    Ready,
+    forged,
+    huge,
+    names,
+    namespaces,
+    outcome,
+    quantities,
+    review,
+    sizes,
+    workers,
+)
 
 handlers.PATIENCE_S = 0.002  # Nothing is shown while a machine waits.
-
-
-class Ready:
-    """Sees all there is."""
-
-    def obstacles(self) -> tuple[str, ...]:
-        return ()
-
-    async def caught_up(self) -> None:
-        pass
-
-    async def agrees(self) -> bool:
-        return True
-
-
-def outcome(judging: Coroutine[Any, Any, str | None]) -> str | None:
-    """Return what a review is answered; its timer is left to the machine."""
-    with asyncio.Runner() as runner:
-        return runner.run(judging)
-
-
-def written(shown: Pod, requests: Mapping[str, int], **metadata: str) -> dict[str, Any]:
-    own = {
-        "name": shown.name.name,
-        "namespace": shown.name.namespace,
-        "uid": shown.uid,
-        "resourceVersion": str(shown.revision),
-    }
-    named = {name: str(amount) for name, amount in requests.items()}
-    spec = {
-        "nodeName": metadata.pop("node", shown.node),
-        "containers": [{"name": "main", "resources": {"requests": named}}],
-    }
-    return {"metadata": own | metadata, "spec": spec}
-
-
-def review(
-    shown: Pod, requests: Mapping[str, int], *, dry_run: bool = False, **metadata: str
-) -> dict[str, Any]:
-    before, after = (written(shown, each, **metadata) for each in ({}, requests))
-    own = after["metadata"]
-    return {
-        "uid": "u",
-        "namespace": own["namespace"],
-        "name": own["name"],
-        "dryRun": dry_run,
-        "object": after,
-        "oldObject": before,
-    }
-
-
-def quantities(size: Mapping[str, int]) -> dict[str, int]:
-    return {"pods": 1} | amounts({name: str(amount) for name, amount in size.items()})
-
-
-@dataclass
-class Passed:
-    """A resize that passed and is to be written, or to fail."""
-
-    pod: Pod
-    requests: dict[str, int]
-    growth: PendingResize | None
 
 
 class ResizesBesideApiServer(RuleBasedStateMachine):
@@ -234,16 +180,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
         namespace=namespaces,
         name=names,
         size=huge,
-        wrong=st.fixed_dictionaries(
-            {},
-            optional={
-                "uid": st.sampled_from(("shop-web-0", "bank-web-1", "x")),
-                "name": st.sampled_from((*NAMES, "x")),
-                "namespace": st.sampled_from((*NAMESPACES, "x")),
-                "node": st.sampled_from((*WORKERS, "no-such-node", "")),
-                "resourceVersion": st.sampled_from(("", "0", "1", "999999999999")),
-            },
-        ),
+        wrong=forged,
         dry_run=st.booleans(),
     )
     def somebody_makes_a_review_up(
