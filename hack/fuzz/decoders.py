@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from hack.descheduler import policies
-from hack.fuzz import patching, provisioning, readers, shapes
+from hack.fuzz import move_shapes, patching, provisioning, readers, shapes
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal, try_to
 from reserver.base.pacer import outcome
 from reserver.base.quarantine import counts
@@ -281,7 +281,7 @@ DECODERS = {
             *(policies.file(random.Random(seed)).encode() for seed in range(8)),  # noqa: S311
         ),
     ),
-    "pod-move": Decoder(readers.read_move, _json(*shapes.MOVES)),
+    "pod-move": Decoder(readers.read_move, _json(*move_shapes.MOVES)),
     "sched-patch": Decoder(patching.read_patch, _json(patching.PATCH)),
     "provisioning": Decoder(provisioning.read_request, _json(provisioning.REQUEST)),
     "admission": Decoder(patching.read_admission, _json(patching.ADMISSION)),

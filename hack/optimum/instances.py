@@ -8,7 +8,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-NAMESPACE = "shop"
 _SHAPES = ((4_000, 16_384), (8_000, 32_768), (16_000, 65_536))
 _CPU = (100, 200, 250, 500, 750, 1_000, 1_500, 2_000)
 _LARGEST_APP = 14
@@ -207,98 +206,3 @@ class Placing:
         nodes = self._found.nodes.values()
         zones = {each.zone for each in nodes if app.pool in {"", each.pool}}
         return min(self._in_zone(app.name, zone, app.pool) for zone in zones)
-
-
-def documents(found: Instance) -> list[dict[str, object]]:
-    """Return the objects of Kubernetes that an instance stands for."""
-    items = [_node(each) for each in found.nodes.values()]
-    items.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    items += [_pod(name, found.apps[app], node) for name, (app, node) in found.pods.items()]
-    return items + [_budget(each) for each in found.apps.values() if each.allowed >= 0]
-
-
-def _node(machine: Machine) -> dict[str, object]:
-    taints = [{"key": "dedicated", "value": "yes", "effect": "NoSchedule"}]
-    amounts = {"cpu": f"{machine.cpu}m", "memory": f"{machine.memory}Mi", "pods": "110"}
-    labels = {
-        "kubernetes.io/hostname": machine.name,
-        "topology.kubernetes.io/zone": machine.zone,
-        "pool": machine.pool,
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": machine.name, "labels": labels},
-        "spec": {"taints": taints if machine.tainted else []},
-        "status": {
-            "allocatable": amounts,
-            "capacity": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-
-
-def _pod(name: str, app: App, node: str) -> dict[str, object]:
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": app.name,
-        "uid": app.name,
-        "controller": True,
-    }
-    asked = {"cpu": f"{app.cpu}m", "memory": f"{app.memory}Mi"}
-    affinity = {
-        "podAffinity": [(app.near, "topology.kubernetes.io/zone")] if app.near else [],
-        "podAntiAffinity": [
-            (each, "kubernetes.io/hostname")
-            for each in (app.name if app.apart else "", app.away)
-            if each
-        ],
-    }
-    spread = {
-        "maxSkew": app.skew,
-        "topologyKey": "topology.kubernetes.io/zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": app.name}},
-    }
-    spec: dict[str, object] = {
-        "containers": [{"name": "c", "image": "c", "resources": {"requests": asked}}],
-        "nodeSelector": {"pool": app.pool} if app.pool else {},
-        "tolerations": [{"operator": "Exists"}] if app.tolerates else [],
-        "topologySpreadConstraints": [spread] if app.skew else [],
-        "affinity": {
-            kind: {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": key, "labelSelector": {"matchLabels": {"app": other}}}
-                    for other, key in terms
-                ]
-            }
-            for kind, terms in affinity.items()
-            if terms
-        },
-    }
-    if node:
-        spec["nodeName"] = node
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "uid": name,
-            "labels": {"app": app.name},
-            "ownerReferences": [] if app.bare else [owner],
-        },
-        "spec": spec,
-        "status": {"phase": "Running" if node else "Pending"},
-    }
-
-
-def _budget(app: App) -> dict[str, object]:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": app.name, "namespace": NAMESPACE},
-        "spec": {"selector": {"matchLabels": {"app": app.name}}},
-        "status": {"disruptionsAllowed": app.allowed},
-    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hack.optimum.instances import Instance, documents
+from hack.optimum.instances import Instance
+from hack.optimum.objects import documents
 from hack.optimum.replay import Move, problems
 from reserver.rebalance.capacity import identified
 from reserver.rebalance.cluster_state import ListedPod

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from hack.fuzz import shapes
+from hack.fuzz.move_shapes import MOVES
 from reserver.cluster.pod import Controller, PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import Condition, decode, encode
@@ -25,7 +26,7 @@ from reserver.stores.codec import placement_codec
 from reserver.stores.codec.demands import placement
 
 CRD = Path(__file__).parents[3] / "scheduler-config/components/moves/crd.yaml"
-WHOLE, SMALL, FOLLOWING = shapes.MOVES
+WHOLE, SMALL, FOLLOWING = MOVES
 CREATED = "2030-01-01T00:00:00Z"
 
 
