@@ -96,6 +96,7 @@ class Wake:
         self._may_go = _Allowed(snapshot, rows)
         self._free = _free(snapshot, rows)
         self._too_large: set[object] = set()
+        self._may_leave: dict[tuple[str, str], bool] = {}  # By group; the room only shrinks.
 
     def order(self) -> Generator[None, None, list[str]]:
         """Return the UIDs of the waiting pods: highest priority first, then longest waiting."""
@@ -172,12 +173,16 @@ class Wake:
         the others, which were answered before it.
         """
         pod, state = waiting.pod, self._state
+        key = (pod.name.namespace, pod.group)
+        if key not in self._may_leave:
+            mates = islice(state.gangs.waiting(pod).items(), _MOST_MATES)
+            answered = (mate for uid, mate in mates if uid not in state.waiting)
+            self._may_leave[key] = any(map(self._has_room, answered))
+        if not self._may_leave[key]:
+            return False
         columns, amounts = request_columns(pod, state.snapshot)
         free = _free(state.snapshot, self._named(waiting))[:, columns]
-        if not np.all(free >= amounts, axis=1).any():
-            return False
-        mates = islice(state.gangs.waiting(pod).items(), _MOST_MATES)
-        return any(self._has_room(mate) for uid, mate in mates if uid not in state.waiting)
+        return bool(np.all(free >= amounts, axis=1).any())
 
     def _named(self, waiting: Waiting) -> Rows:
         """Return the rows of the nodes that kube-scheduler may accept for a pod."""
