@@ -12,15 +12,15 @@ import typer
 
 from reserver.cli import failure, output
 from reserver.cli.failure import ExitStatus
-from reserver.cli.invalid_fields import InvalidField, expired, is_over, problems, unmeant
 from reserver.cli.manifests import ManifestDocument, identity, kind_of, read_files, read_manifests
 from reserver.cli.options import FILES
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.table import counted
 from reserver.errors import InvalidInput, under
+from reserver.k8s.objects.limits import HOME, check_memory
 from reserver.k8s.objects.objects import LabelledConfigMap, LabelledMetadata, decode
 from reserver.maintenance import codec as windows
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Reservation
 from reserver.settings.flags import flag
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.document import parse
@@ -31,6 +31,7 @@ from reserver.stores.object.entries import read_object
 
 _CONFIGMAP = ("v1", "ConfigMap")
 _UNNAMED = "reservation"
+_PAST, _FUTURE = "lies in the past, so nothing", "write a time in the future"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,39 +72,52 @@ def validate(
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
-    """The result of a validation.
+class InvalidField:
+    """An invalid field.
 
     Attributes:
+        document: ``FILE`` or ``FILE:NUMBER``.
+        key: the data key of a ConfigMap; else empty.
+        field: the path of the field; empty for the whole document.
+        problem: the problem, with the value quoted.
+        remedy: the text to write instead.
+    """
+
+    document: str
+    key: str
+    field: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return one line."""
+        where = ": ".join(filter(None, (self.document, self.key, self.field)))
+        return f"{where}: {self.problem}; {self.remedy}"
+
+
+def judge(documents: Iterable[ManifestDocument], readers: ValidateFlags) -> Validation:
+    """Validate documents; a broken entry does not affect others."""
+    found = Validation(readers, time.time())
+    for document in documents:
+        try:
+            found.take(document)
+        except InvalidInput as exc:
+            found.refuse(document.where, "", exc)
+    return found
+
+
+@dataclass(slots=True)
+class Validation:
+    """Validates documents at a moment, and collects the results.
+
+    Attributes:
+        readers: the stores that Reserver reads.
+        now: unix seconds.
         reservations: the number of valid reservations.
         windows: the number of valid MaintenanceWindows.
         problems: the invalid fields.
         notes: further remarks, each with its document.
     """
-
-    reservations: int
-    windows: int
-    problems: tuple[InvalidField, ...]
-    notes: tuple[tuple[str, str], ...]
-
-
-def judge(documents: Iterable[ManifestDocument], readers: ValidateFlags) -> Validation:
-    """Validate documents; a broken entry does not affect others."""
-    judging = _Judging(readers, time.time())
-    for document in documents:
-        try:
-            judging.take(document)
-        except InvalidInput as exc:
-            where = document.where
-            judging.problems.append(InvalidField(where, "", exc.path, exc.problem, exc.remedy))
-    return Validation(
-        judging.reservations, judging.windows, tuple(judging.problems), tuple(judging.notes)
-    )
-
-
-@dataclass(slots=True)
-class _Judging:
-    """Validates documents at a moment, and collects the results."""
 
     readers: ValidateFlags
     now: float
@@ -111,6 +125,10 @@ class _Judging:
     windows: int = 0
     problems: list[InvalidField] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def refuse(self, where: str, key: str, error: InvalidInput) -> None:
+        """Add an invalid field of a document, or of a data key."""
+        self.problems.append(InvalidField(where, key, error.path, error.problem, error.remedy))
 
     def take(self, document: ManifestDocument) -> None:
         """Judge a document.
@@ -174,11 +192,33 @@ class _Judging:
         return None
 
     def _entries(self, where: str, key: str, entries: Entries) -> None:
-        over = [each for each in entries.reservations if is_over(each, self.now)]
+        """Count the reservations of a data key or an object, and add what Reserver refuses."""
+        over = [each for each in entries.reservations if _is_over(each, self.now)]
         self.reservations += len(entries.reservations) - len(over)
-        self.problems += problems(where, key, entries)
-        self.problems += (expired(where, key, each) for each in over)
-        self.problems += unmeant(where, key, entries.reservations)
+        for refused in entries.problems:
+            self.refuse(where, key, refused.error)
+        if entries.more_problems:
+            more = f"{entries.more_problems} more items are broken"
+            self.refuse(where, key, InvalidInput("", more, "correct those above first"))
+        for each in over:
+            item = each.ref.item
+            path = f"[{item}].expire" if item else "expiresAt" if key else "spec.expiresAt"
+            self.refuse(where, key, InvalidInput(path, f"{_PAST} is held", _FUTURE))
+        for each in entries.reservations:
+            self._check_meant(where, key, each)
+
+    def _check_meant(self, where: str, key: str, item: Reservation) -> None:
+        """Refuse an item of a list with an amount that nobody means; Reserver itself holds it."""
+        memory = item.resources.get("memory", 0) if item.ref.item else 0
+        try:
+            check_memory(memory, str(memory), f"[{item.ref.item}]: memory", HOME.least_memory)
+        except InvalidInput as exc:
+            remedy = "write bytes: 4Gi is 4294967296"
+            self.refuse(where, key, InvalidInput(exc.path, exc.problem, remedy))
+
+
+def _is_over(reservation: Reservation, now: float) -> bool:
+    return reservation.expires_at is not None and reservation.expires_at <= now
 
 
 def _lacks_namespace(text: str) -> bool:
@@ -231,9 +271,8 @@ def _spec(document: ManifestDocument, now: float) -> int:
     for each in found:
         try:
             ref = Ref.of_object(each.namespace or "default", each.name)
-            if is_over(spec_codec.read(each.spec, ref, now), now):
-                past = "lies in the past, so nothing would be held"
-                raise InvalidInput("expiresAt", past, "write a time in the future")
+            if _is_over(spec_codec.read(each.spec, ref, now), now):
+                raise InvalidInput("expiresAt", f"{_PAST} would be held", _FUTURE)
         except InvalidInput as exc:
             raise exc.under(each.path) if each.path else exc from exc
     return len(found)
