@@ -118,6 +118,7 @@ async def serving(
         stream = server.Stream()
         views = _Views(session, api, target, policy)
         sources = Sources(
+            board=stream.board,
             client=session.client,
             words=_words,
             labels=views.labels,
@@ -126,7 +127,7 @@ async def serving(
             offset=views.offset,
             explained=_explained,
         )
-        filling = asyncio.create_task(sources.fill(stream.board))
+        filling = asyncio.create_task(sources.fill())
         try:
             async with server.serving(stream, views.by_name(), _explained, port, ticket) as address:
                 yield address

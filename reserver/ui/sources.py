@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from reserver.client import ChangeKind, Client, ReservationInfo
@@ -40,7 +40,7 @@ def rest_s(took_s: float) -> float:
     return min(max(_SOONEST_S, _SHARE * took_s), _LATEST_S)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sources:
     """The loops that fill the board.
 
@@ -53,6 +53,7 @@ class Sources:
         explained: returns the message for an error.
     """
 
+    board: Board
     client: Client
     words: Callable[[ReservationInfo], ReservationWords]
     labels: Callable[[], Awaitable[Mapping[str, Mapping[str, str]]]]
@@ -60,155 +61,117 @@ class Sources:
     windows: Callable[[], Awaitable[Sequence[tuple[Window, str]]]]
     offset: Callable[[], Awaitable[float]]
     explained: Callable[[ReserverError], str]
+    _labels_of: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    _windows_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _has_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _are_nodes_due: asyncio.Event = field(default_factory=asyncio.Event)
+    _are_windows_due: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def fill(self, board: Board) -> None:
-        """Fill a board until cancelled."""
-        ended, is_due, labelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        labels: dict[str, Mapping[str, str]] = {}
-        windows: dict[str, list[str]] = {}
+    async def fill(self) -> None:
+        """Fill the board until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reservations(board, ended, is_due))
-            tasks.create_task(self._past(board, ended))
-            nodes = self._nodes(board, labels, windows)
-            tasks.create_task(self._repeated(board, "nodes", _NODES_S, nodes, is_due))
-            maintained = self._windows(board, labels, windows, is_due)
-            tasks.create_task(self._repeated(board, "windows", _WINDOWS_S, maintained, labelled))
-            tasks.create_task(
-                self._repeated(board, "labels", _LABELS_S, self._labels(labels, labelled))
-            )
-            tasks.create_task(self._repeated(board, "moves", _MOVES_S, self._moves(board)))
-            tasks.create_task(self._repeated(board, "clock", _CLOCK_S, self._clock(board)))
+            tasks.create_task(self._reservations())
+            tasks.create_task(self._past())
+            for source, every_s, read, is_due in (
+                ("nodes", _NODES_S, self._read_nodes, self._are_nodes_due),
+                ("windows", _WINDOWS_S, self._read_windows, self._are_windows_due),
+                ("labels", _LABELS_S, self._read_labels, asyncio.Event()),
+                ("moves", _MOVES_S, self._read_moves, asyncio.Event()),
+                ("clock", _CLOCK_S, self._read_clock, asyncio.Event()),
+            ):
+                tasks.create_task(self._repeated(source, every_s, read, is_due))
 
-    async def _reservations(
-        self, board: Board, ended: asyncio.Event, is_due: asyncio.Event
-    ) -> None:
+    async def _reservations(self) -> None:
         """Watch reservations; the client resumes a broken watch, also at a new leader."""
         while True:
             try:
-                async for kind, info in self._changes(board):
-                    key, is_gone = info.id, kind is ChangeKind.DELETED
+                async for kind, info in self.client.watch():
+                    self._note("reservations", "")
+                    is_gone = kind is ChangeKind.DELETED
                     found = None if is_gone else documents.reservation(info, self.words(info))
-                    board.put("reservations", key, found)
-                    is_due.set()
+                    self.board.put("reservations", info.id, found)
+                    self._are_nodes_due.set()
                     if is_gone:
-                        ended.set()
+                        self._has_ended.set()
             except ReserverError as exc:
-                self._note(board, "reservations", self.explained(exc))
+                self._note("reservations", self.explained(exc))
             await asyncio.sleep(_PAUSE_S)
 
-    async def _changes(self, board: Board) -> AsyncIterator[tuple[ChangeKind, ReservationInfo]]:
-        async for change in self.client.watch():
-            self._note(board, "reservations", "")
-            yield change
-
-    async def _past(self, board: Board, ended: asyncio.Event) -> None:
+    async def _past(self) -> None:
         """Read the history whenever a reservation has ended."""
         since = datetime.now(UTC) - _PAST
         keys: dict[str, None] = {}
         while True:
-            ended.clear()
+            self._has_ended.clear()
             try:
                 async for info in self.client.history(since=since):
                     since = max(since, info.ended)
                     key = documents.past_key(info)
                     keys[key] = None
-                    board.put("past", key, documents.past(info))
+                    self.board.put("past", key, documents.past(info))
                 for key in [*keys][: max(0, len(keys) - MOST_PAST)]:
                     del keys[key]
-                    board.put("past", key, None)
-                self._note(board, "past", "")
+                    self.board.put("past", key, None)
+                self._note("past", "")
             except ReserverError as exc:
-                self._note(board, "past", self.explained(exc))
-                ended.set()
+                self._note("past", self.explained(exc))
+                self._has_ended.set()
             await asyncio.sleep(_PAUSE_S)
-            await ended.wait()
+            await self._has_ended.wait()
 
-    def _nodes(
-        self,
-        board: Board,
-        labels: Mapping[str, Mapping[str, str]],
-        windows: Mapping[str, Sequence[str]],
-    ) -> Callable[[], Awaitable[None]]:
-        async def read() -> None:
-            found = {
-                each.node: documents.node(
-                    each, labels.get(each.node, {}), windows.get(each.node, ())
-                )
-                async for each in self.client.capacity.nodes()
-            }
-            board.replace("nodes", found)
+    async def _read_nodes(self) -> None:
+        labels, windows = self._labels_of, self._windows_of
+        found = {
+            each.node: documents.node(each, labels.get(each.node, {}), windows.get(each.node, ()))
+            async for each in self.client.capacity.nodes()
+        }
+        self.board.replace("nodes", found)
 
-        return read
+    async def _read_windows(self) -> None:
+        found = await self.windows()
+        shown = {each.name: documents.window(each, progress) for each, progress in found}
+        self.board.replace("windows", shown)
+        self._windows_of = documents.windows_by_node([each for each, _ in found], self._labels_of)
+        self._are_nodes_due.set()  # Read the nodes again, with labels and windows.
 
-    def _windows(
-        self,
-        board: Board,
-        labels: Mapping[str, Mapping[str, str]],
-        windows: dict[str, list[str]],
-        is_due: asyncio.Event,
-    ) -> Callable[[], Awaitable[None]]:
-        async def read() -> None:
-            found = await self.windows()
-            board.replace("windows", {one.name: documents.window(one, far) for one, far in found})
-            windows.clear()
-            windows.update(documents.windows_by_node([one for one, _ in found], labels))
-            is_due.set()  # Read the nodes again, with labels and windows.
+    async def _read_labels(self) -> None:
+        self._labels_of = await self.labels()
+        self._are_windows_due.set()  # Read the windows again, which may select nodes by label.
 
-        return read
+    async def _read_moves(self) -> None:
+        found = [documents.move(each) for each in await self.moves()]
+        self.board.replace("moves", {f"{each['namespace']}/{each['name']}": each for each in found})
 
-    def _labels(
-        self, labels: dict[str, Mapping[str, str]], labelled: asyncio.Event
-    ) -> Callable[[], Awaitable[None]]:
-        async def read() -> None:
-            found = await self.labels()
-            labels.clear()
-            labels.update(found)
-            labelled.set()  # Read the windows again, which may select nodes by label.
-
-        return read
-
-    def _moves(self, board: Board) -> Callable[[], Awaitable[None]]:
-        async def read() -> None:
-            found = [documents.move(each) for each in await self.moves()]
-            board.replace("moves", {f"{each['namespace']}/{each['name']}": each for each in found})
-
-        return read
-
-    def _clock(self, board: Board) -> Callable[[], Awaitable[None]]:
-        async def read() -> None:
-            board.put("status", "offset", {"seconds": round(await self.offset(), 1)})
-
-        return read
+    async def _read_clock(self) -> None:
+        self.board.put("status", "offset", {"seconds": round(await self.offset(), 1)})
 
     async def _repeated(
         self,
-        board: Board,
         source: str,
         every_s: float,
         read: Callable[[], Awaitable[None]],
-        is_due: asyncio.Event | None = None,
+        is_due: asyncio.Event,
     ) -> None:
         """Read a source periodically and after a change, and show its problem on the board."""
-        is_due = is_due or asyncio.Event()
         while True:
             began = time.monotonic()
             is_due.clear()
             try:
                 await read()
             except ReserverError as exc:
-                self._note(board, source, self.explained(exc))
+                self._note(source, self.explained(exc))
                 await asyncio.sleep(max(_PAUSE_S, min(every_s, _PAUSE_MOST_S)))
                 continue
-            self._note(board, source, "")
+            self._note(source, "")
             least_s = rest_s(time.monotonic() - began)
             await asyncio.sleep(least_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, every_s - least_s)):
                     await is_due.wait()
 
-    def _note(self, board: Board, source: str, problem: str) -> None:
+    def _note(self, source: str, problem: str) -> None:
         """Set the problem of a source, and its start, on the board; empty if it can be read."""
-        since = (board.get("status", source) or {}).get("since") if problem else None
+        since = (self.board.get("status", source) or {}).get("since") if problem else None
         if problem and since is None:
-            since = board.by_reservers_clock(time.time())
-        board.put("status", source, {"problem": problem, "since": since})
+            since = self.board.by_reservers_clock(time.time())
+        self.board.put("status", source, {"problem": problem, "since": since})
