@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from reserver.cli import output, picture, table
+from reserver.cli import output, table
 from reserver.cli.output import Report
 from reserver.cli.table import AnyCell, Row, bar, bar_legend, counted, fitting
+from reserver.cli.terminal import save_picture
 from reserver.cluster import quantity
 from reserver.printable import printable
 from reserver.rebalance.cluster_state import Amounts
@@ -126,7 +127,7 @@ def draw(plan: Plan, path: Path) -> None:
         for line in summary(plan):
             console.print(printable(line), markup=False, highlight=False)
 
-    picture.save(path, "reserver rebalance plan", print_on)
+    save_picture(path, "reserver rebalance plan", print_on)
 
 
 _TITLES = ("NAMESPACE", "POD", "FROM", "TO", "STRATEGY", "REASON", "IMPROVES")

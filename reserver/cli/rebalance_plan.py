@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, failure, interrupt, picture, plan_inputs, plan_view
+from reserver.cli import completion, failure, interrupt, plan_inputs, plan_view
 from reserver.cli.failure import ExitStatus, Failed, WrongUsage
 from reserver.cli.options import Goal
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import Cluster, collecting_later
 from reserver.cli.target import Target
-from reserver.cli.terminal import progress
+from reserver.cli.terminal import check_picture, progress
 from reserver.cluster.pod import Pod
 from reserver.errors import ReserverError
 from reserver.rebalance import emptying, pending, planner, upstream
@@ -88,7 +88,7 @@ class PlanFlags:
             raise WrongUsage(f"--policy-config-file: is missing; {remedy}")
         if (self.pods or self.together) and not self.make_room:
             raise WrongUsage("--pods, --together: need --make-room; give it, too")
-        picture.check(self.picture)
+        check_picture(self.picture)
 
     @property
     def goal(self) -> Goal:

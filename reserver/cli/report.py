@@ -28,12 +28,10 @@ from reserver.cli.connection import run
 from reserver.cli.failure import WrongUsage
 from reserver.cli.history import AboutOption
 from reserver.cli.output import Report, TableOutputOption
-from reserver.cli.picture import check as check_picture
-from reserver.cli.picture import save as save_picture
 from reserver.cli.report_sums import NO_OFFERS, Fate, Held, Sums, of_past, of_present
 from reserver.cli.table import AnyCell, Cell, Row
 from reserver.cli.target import Target
-from reserver.cli.terminal import progress
+from reserver.cli.terminal import check_picture, progress, save_picture
 from reserver.client import CallFailed, Client, Selection
 from reserver.cluster.node import NODES
 from reserver.settings.flags import flag

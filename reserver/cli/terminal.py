@@ -1,4 +1,4 @@
-"""Questions to a person on the terminal, and messages while a call takes longer than a second.
+"""The terminal: questions to a person, messages while a call takes long, and pictures of a screen.
 
 The event loop goes on meanwhile: Ctrl-C is heard as ever.
 """
@@ -6,19 +6,25 @@ The event loop goes on meanwhile: Ctrl-C is heard as ever.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from reserver.cli import failure
+from reserver.cli.failure import WrongUsage
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from reserver.client import CallFailed
 
 _LONGEST_LINE = 4096
@@ -113,3 +119,41 @@ async def _show(words: str) -> None:
 
     with Console(stderr=True).status(words):
         await asyncio.Event().wait()
+
+
+_PICTURE_WIDTH = 110
+_PICTURES = {".svg", ".html"}
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture's name of a kind that cannot be drawn.
+
+    Raises:
+        Failed: it ends neither in .svg nor in .html.
+    """
+    if path is not None and path.suffix not in _PICTURES:
+        problem = f"{path} is neither .svg nor .html"
+        raise WrongUsage(f"--picture: {problem}; end the name in one of them")
+
+
+def save_picture(path: Path, title: str, draw: Callable[[Console], None]) -> None:
+    """Draw into a file: SVG or HTML, by its name.
+
+    Raises:
+        Failed: the file cannot be written.
+    """
+    from rich.console import Console
+
+    console = Console(record=True, width=_PICTURE_WIDTH, file=io.StringIO(), force_terminal=True)
+    draw(console)
+    if path.suffix == ".svg":
+        # Rich names a font on the network; the reader's own will do.
+        svg = console.export_svg(title=title)
+        text = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+    else:
+        text = console.export_html()
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise WrongUsage(f"--picture: {path} cannot be written: {exc.strerror}") from exc
+    typer.echo(f"{path} written")

@@ -8,24 +8,16 @@ import secrets
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urljoin
 
 import typer
 
-from reserver.cli import (
-    completion,
-    doctor,
-    failure,
-    formatting,
-    interrupt,
-    maintenance_windows,
-    podmoves,
-    report,
-)
+from reserver.cli import completion, doctor, failure, formatting, interrupt, podmoves, report
 from reserver.cli.connection import Session, connected
 from reserver.cli.failure import WrongUsage
 from reserver.cli.plan_view import document as plan_document
@@ -34,7 +26,9 @@ from reserver.cli.quota_table import quota_document
 from reserver.cli.rebalance_plan import PlanFlags, planned
 from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
-from reserver.errors import ConfigurationError, ReserverError
+from reserver.errors import ApiError, ConfigurationError, InvalidInput, ReserverError
+from reserver.k8s.objects.objects import ObjectList, decode
+from reserver.maintenance import codec
 from reserver.maintenance.model import Window
 from reserver.settings.flags import LAST_PORT, flag
 from reserver.ui import server
@@ -214,7 +208,7 @@ class _Views:
 
     async def windows(self) -> list[tuple[Window, str]]:
         """Return the maintenance windows, each with its progress."""
-        return await maintenance_windows.listed(self._client(), time.time())
+        return await listed_windows(self._client(), time.time())
 
     async def offset(self) -> float:
         """Return by how many seconds Reserver's clock is ahead of this machine's."""
@@ -264,3 +258,27 @@ class _Views:
         kept = ("versions", "obstacles", "watches", "queues", "nodes", "pods", "reservations")
         metrics = [line for line in dump["metrics"] if line.startswith(_METRICS)]
         return {"checks": checks, "metrics": metrics, **{name: dump[name] for name in kept}}
+
+
+async def listed_windows(client: KubeClient, now: float) -> list[tuple[Window, str]]:
+    """Return the maintenance windows that can be read, each with its progress in words.
+
+    Args:
+        now: unix seconds: a recurring window is shown as it is then.
+
+    Raises:
+        ApiError: the API server does not show them; one without their CRD has none.
+    """
+    try:
+        answer = decode(ObjectList, await client.get(codec.COLLECTION))
+    except ApiError as exc:
+        if exc.status == HTTPStatus.NOT_FOUND:
+            return []
+        raise
+    found = []
+    for raw in (answer.items or [])[: codec.MOST_WINDOWS]:
+        with suppress(InvalidInput):
+            item = decode(codec.WindowObject, raw)
+            status = item.said()
+            found.append((codec.read_object(item).at(now), status.message if status else ""))
+    return found

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from reserver.cli.maintenance_windows import listed
 from reserver.cli.podmoves import KubeClient
+from reserver.cli.ui import listed_windows
 from reserver.errors import ApiError
 
 NOW = 1_893_000_000.0
@@ -27,7 +27,9 @@ class Api:
 
 
 async def read(answer: list[Any] | ApiError) -> list[tuple[str, str]]:
-    return [(one.name, far) for one, far in await listed(cast("KubeClient", Api(answer)), NOW)]
+    return [
+        (one.name, far) for one, far in await listed_windows(cast("KubeClient", Api(answer)), NOW)
+    ]
 
 
 async def test_what_cannot_be_read_hides_nothing_else() -> None:
@@ -40,7 +42,7 @@ async def test_what_cannot_be_read_hides_nothing_else() -> None:
 async def test_a_window_that_comes_again_is_shown_as_its_next_occurrence() -> None:
     schedule = {"cron": "0 22 * * *", "duration": "2h", "timeZone": "Europe/Berlin"}
     nightly = {"metadata": {"name": "n"}, "spec": {"schedule": schedule, "nodes": ["a"]}}
-    ((found, _),) = await listed(cast("KubeClient", Api([nightly])), NOW)
+    ((found, _),) = await listed_windows(cast("KubeClient", Api([nightly])), NOW)
     start, end = found.period
     assert NOW < start < NOW + 86_400
     assert end == start + 7_200
