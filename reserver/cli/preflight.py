@@ -17,7 +17,6 @@ from reserver import DISTRIBUTION
 from reserver.base.pacer import Backoff
 from reserver.cli import (
     interrupt,
-    preflight_ceiling,
     preflight_files,
     preflight_holds,
     preflight_programs,
@@ -160,7 +159,7 @@ class _Looking:
         is_upgrade = bool(there) and version == _own()
         if is_upgrade:
             nodes = await self._items("/api/v1/nodes")
-            found += preflight_ceiling.of_ceiling(written, nodes, there, self._home)
+            found += preflight_programs.of_ceiling(written, nodes, there, self._home)
             found += preflight_programs.of_settings(there)
         checks = (
             "entries",

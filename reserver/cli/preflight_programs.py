@@ -1,19 +1,25 @@
-"""Findings about the programs that manifests start: kube-scheduler, and `reserver serve`."""
+"""Findings about the programs that manifests start: kube-scheduler, and `reserver serve`.
+
+Among the settings of `serve` is the ceiling on all tenants, which an older version does not have.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reserver.cli.doctor import Finding
 from reserver.cli.preflight_files import CONFIGURATION, Id, Object
+from reserver.cli.preflight_holds import WrittenSpec
 from reserver.cli.serve_settings import unknown_variable
+from reserver.cluster import quantity
 from reserver.errors import ConfigurationError
 from reserver.printable import printable
-from reserver.settings.configuration import KIND, parse
-from reserver.settings.flags import declared
-from reserver.settings.serve import Settings
+from reserver.reservations.quota import HELD, show_amount, usage
+from reserver.settings.configuration import KIND, Values, parse
+from reserver.settings.flags import NO_PERCENT, declared, read_percent
+from reserver.settings.serve import CEILING, Settings
 
 
 def of_scheduler(
@@ -77,7 +83,7 @@ def of_settings(there: Mapping[Id, Object]) -> Iterator[Finding]:
                 yield Finding(_CHECK, False, f"{id_}: {problem}", remedy)
         if id_.kind == "ConfigMap":
             for key, text in (there[id_].get("data") or {}).items():
-                for problem in _of_file(str(text)):
+                for problem in _read(str(text))[1]:
                     said = f"{id_}: {printable(str(key))}: {problem}"
                     yield Finding(_CHECK, False, said, remedy)
 
@@ -99,14 +105,76 @@ def _of_deployment(deployment: Object) -> Iterator[str]:
 
 
 def _variables(container: Mapping[str, Any]) -> dict[str, str]:
-    return {str(each.get("name")): str(each.get("value")) for each in container.get("env") or ()}
+    variables = container.get("env") or ()  # One of a Secret has no value here.
+    return {str(each.get("name")): str(each.get("value") or "") for each in variables}
 
 
-def _of_file(text: str) -> Iterator[str]:
-    """Yield the problems of a text if it is a configuration file."""
+def _read(text: str) -> tuple[Values, list[str]]:
+    """Return the values and the problems of a configuration file; of another text, nothing."""
     if f"kind: {KIND}" not in text:
-        return
+        return {}, []
     try:
-        parse(text.encode())
+        return parse(text.encode()), []
     except ConfigurationError as exc:
-        yield from str(exc).splitlines()
+        return {}, str(exc).splitlines()
+
+
+_FLAG = "--tenant-ceiling-cluster="
+_VARIABLE = "RESERVER_TENANT_CEILING_CLUSTER"
+_BUFFERS = "--capacity-buffers"
+
+
+def of_ceiling(
+    written: Iterable[WrittenSpec],
+    nodes: Iterable[Object],
+    there: Mapping[Id, Object],
+    home: str,
+) -> Iterator[Finding]:
+    """Yield a finding if tenants hold more than the ceiling of the files.
+
+    Args:
+        written: the written reservations.
+        nodes: the Node objects.
+        there: the files.
+        home: Reserver's own namespace, which is no tenant.
+    """
+    percent = read_percent(_ceiling(there))
+    if percent is None:
+        return
+    reservations = (one for each in written if each.is_object for one in each.entries.reservations)
+    tenants = (one for one in reservations if one.ref.namespace != home)
+    held = quantity.total(usage(one, one.slots) for one in tenants)
+    offered = quantity.total(map(_allocatable, nodes))
+    over = [
+        f"{HELD}{name}={show_amount(f'{HELD}{name}', held[f'{HELD}{name}'])}"
+        for name, amount in sorted(offered.items())
+        if held.get(f"{HELD}{name}", 0) * 100 > amount * percent
+    ]
+    if over:
+        said = f"tenants hold more than {percent}% of the nodes' resources: {', '.join(over)}"
+        remedy = "they hold on, and no tenant is admitted more: set tenantCeiling.cluster"
+        yield Finding("ceiling", False, said, remedy)
+
+
+def _allocatable(node: Object) -> Mapping[str, int]:
+    offered: Mapping[str, Any] = (node.get("status") or {}).get("allocatable") or {}
+    return {name: quantity.amount(name, str(text)) for name, text in offered.items()}
+
+
+def _ceiling(there: Mapping[Id, Object]) -> str:
+    """Return the share that the files set, by flag, variable or configuration; else the default."""
+    has_buffers = False
+    for id_, each in there.items():
+        for text in (each.get("data") or {}).values() if id_.kind == "ConfigMap" else ():
+            values, _ = _read(str(text))
+            if found := values.get("tenant_ceiling_cluster"):
+                return str(found)
+            has_buffers |= bool(values.get("capacity_buffers"))
+        for container in containers(each) if id_.kind == "Deployment" else ():
+            args = [str(arg) for arg in container.get("args") or ()]
+            if given := [arg.removeprefix(_FLAG) for arg in args if arg.startswith(_FLAG)]:
+                return given[-1]
+            if variable := _variables(container).get(_VARIABLE):
+                return variable
+            has_buffers |= _BUFFERS in args
+    return NO_PERCENT if has_buffers else CEILING

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reserver.base.pacer import Backoff
-from reserver.cli import preflight, preflight_ceiling, preflight_programs
+from reserver.cli import preflight, preflight_programs
 from reserver.errors import ApiError
 from tests.unit.cli.preflight.objects import HOME, OWN, SPEC, an, keys, of, reservation
 
@@ -86,7 +86,7 @@ def sidecar(*args: str) -> Any:
 )
 def test_what_tenants_hold_beyond_the_ceiling_is_named(there: Any, *, is_told: bool) -> None:
     own = keys({}, a=SPEC)  # Reserver's own namespace is no tenant.
-    found = list(preflight_ceiling.of_ceiling([reservation(OWN, {}), *own], [WORKER], there, HOME))
+    found = list(preflight_programs.of_ceiling([reservation(OWN, {}), *own], [WORKER], there, HOME))
     assert len(found) == is_told
     if found:
         assert "tenants hold more than" in found[0].said
@@ -94,7 +94,7 @@ def test_what_tenants_hold_beyond_the_ceiling_is_named(there: Any, *, is_told: b
         assert "set tenantCeiling.cluster" in found[0].remedy
         assert not found[0].is_ok
     two = [WORKER, WORKER]
-    assert not list(preflight_ceiling.of_ceiling([reservation(OWN, {})], two, there, HOME))
+    assert not list(preflight_programs.of_ceiling([reservation(OWN, {})], two, there, HOME))
 
 
 def test_flags_of_a_sidecar_are_looked_at_as_well() -> None:
