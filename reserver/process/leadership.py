@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from typing import NamedTuple
 from uuid import uuid4
 
-import msgspec
 import structlog
 
 from reserver.base.clock import elapsed
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.client import ApiClient
 from reserver.k8s.lease import Lease
-from reserver.k8s.objects.objects import WireStruct, decode
+from reserver.k8s.objects.objects import ObjectList, decode, metadata_of
 from reserver.k8s.serving_pod import COMPONENT, SERVING
 from reserver.settings.serve import Settings
 
@@ -26,6 +24,9 @@ LEASE = "reserver"
 
 _LABELLED = {"labelSelector": f"{SERVING}=true,{COMPONENT}"}
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_LEADER = ("true", "1")
+"""Label and deletion cost of the leader's pod, which makes a ReplicaSet delete it last."""
+
 _LOOK_S = 10.0
 _RETRY_S = 1.0
 
@@ -45,34 +46,6 @@ def label_of(settings: Settings, client: ApiClient) -> LeaderLabel | None:
     return LeaderLabel(client, settings.namespace, settings.pod_name)
 
 
-class _Pod(NamedTuple):
-    """A pod, with the desired state of its label."""
-
-    name: str
-    is_serving: bool
-
-    def patch(self) -> dict[str, object]:
-        """Return the patch; the deletion cost makes a ReplicaSet delete the leader last."""
-        label, cost = ("true", "1") if self.is_serving else (None, None)
-        return {"metadata": {"labels": {SERVING: label}, "annotations": {_DELETION_COST: cost}}}
-
-
-class _Named(WireStruct, frozen=True):
-    name: str = ""
-
-
-class _Item(WireStruct, frozen=True):
-    metadata: _Named = _Named()
-
-
-class _Pods(msgspec.Struct, frozen=True):
-    items: list[_Item] = []
-
-    @property
-    def names(self) -> list[str]:
-        return [each.metadata.name for each in self.items]
-
-
 class LeaderLabel:
     """The label ``reserver.io/serving``: on the leader's pod, and on no other.
 
@@ -89,7 +62,7 @@ class LeaderLabel:
 
     async def clear(self) -> None:
         """Remove the label of this pod: its container may have led before it was restarted."""
-        while not await self._written(_Pod(self._own, is_serving=False)):  # noqa: ASYNC110
+        while not await self._written(self._own, None):  # noqa: ASYNC110
             await asyncio.sleep(_RETRY_S)
 
     async def keep(self) -> None:
@@ -100,19 +73,22 @@ class LeaderLabel:
 
     async def _settled(self) -> bool:
         try:
-            labelled = decode(_Pods, await self._client.get(self._pods, _LABELLED)).names
+            found = decode(ObjectList, await self._client.get(self._pods, _LABELLED)).items
+            labelled = [metadata_of(each).name for each in found or ()]
         except (ApiError, InvalidInput) as exc:
             self._log_problem(exc)
             return False
-        others = [_Pod(name, is_serving=False) for name in labelled if name != self._own]
-        own = [] if self._own in labelled else [_Pod(self._own, is_serving=True)]
-        return all([await self._written(each) for each in (*own, *others)])
+        done = self._own in labelled or await self._written(self._own, _LEADER)
+        others = [await self._written(name, None) for name in labelled if name != self._own]
+        return done and all(others)
 
-    async def _written(self, pod: _Pod) -> bool:
+    async def _written(self, pod: str, state: tuple[str, str] | None) -> bool:
+        label, cost = state or (None, None)
+        metadata = {"labels": {SERVING: label}, "annotations": {_DELETION_COST: cost}}
         try:
-            await self._client.patch(f"{self._pods}/{pod.name}/status", pod.patch())
+            await self._client.patch(f"{self._pods}/{pod}/status", {"metadata": metadata})
         except ApiError as exc:
-            if exc.is_absent and pod.name != self._own:
+            if exc.is_absent and pod != self._own:
                 return True
             self._log_problem(exc)
             return exc.is_absent
