@@ -59,7 +59,7 @@ class ManualTime:
 async def worked_off(running: Coroutine[Any, Any, None], queue: WorkQueue[Any]) -> None:
     """Let somebody work until there is nothing left to do without time passing."""
     task = asyncio.create_task(running)
-    while not task.done() and (queue._keys._given or queue._keys.has_some(queue._now)):  # noqa: ASYNC110
+    while not task.done() and (queue._given or queue.has_some()):  # noqa: ASYNC110
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])

@@ -15,8 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reserver.base.pacer import Backoff, Pacer
 from reserver.base.quarantine import Component
-from reserver.k8s.work_keys import Keys
-from reserver.k8s.work_queue import AWAY, LATER, WorkQueue
+from reserver.k8s.work_queue import AWAY, LATER, Keys, WorkQueue
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import NO_ANSWER, refused
 
@@ -34,7 +33,7 @@ class Handling(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.keys = Keys(Backoff(1.0, 8.0, chance=lambda: 1.0), group_of)
+        self.keys = Keys(Backoff(1.0, 8.0, chance=lambda: 1.0), lambda: self.now, group_of)
         self.now = 0.0
         self.touched: set[str] = set()
         self.later: dict[str, float] = {}  # When each key has to be given, touched or not.
@@ -53,13 +52,13 @@ class Handling(RuleBasedStateMachine):
 
     @rule(key=KEYS, after_s=st.sampled_from([0.5, 1.0, 5.0]))
     def add(self, key: str, after_s: float) -> None:
-        self.keys.add(key, self.now + after_s)
+        self.keys.add(key, after_s)
         self.later[key] = min(self.later.get(key, inf), self.now + after_s)
 
     @rule()
     def take(self) -> None:
         self.look()
-        taken = self.keys.take(self.now, AT_ONCE)
+        taken = self.keys.take(AT_ONCE)
         busy = {group_of(key) for key in self.given}
         free = {key for key in self.touched if group_of(key) not in busy}
         assert bool(taken) == bool(free and len(busy) < AT_ONCE)
@@ -74,17 +73,26 @@ class Handling(RuleBasedStateMachine):
         key = self.given[0]
         if fails:
             self.look()
-            self.keys.failed(key, what, self.now)
-            waits = (
-                t for t in (1.0, 2.0, 4.0, 8.0) if not self.keys.rests(key, what, self.now + t)
-            )
-            self.later[key] = self.now + next(waits)
-            assert self.keys.rests(key, what, self.now)
+            self.keys.put_off(key, what)
+            self.later[key] = self.now + self.rest_s(key, what)
+            assert self.keys.rests(key, what)
         else:
             self.keys.succeeded(key)
-            assert not self.keys.rests(key, what, self.now)
+            assert not self.keys.rests(key, what)
         self.keys.done(key)
         self.given = [each for each in self.given if group_of(each) != group_of(key)]
+
+    def rest_s(self, key: str, what: str) -> float:
+        """Return for how long an operation may not be tried again."""
+        begun = self.now
+        try:
+            for seconds in (1.0, 2.0, 4.0, 8.0):
+                self.now = begun + seconds
+                if not self.keys.rests(key, what):
+                    return seconds
+        finally:
+            self.now = begun
+        raise AssertionError
 
     @rule(key=KEYS)
     def discard(self, key: str) -> None:
@@ -100,7 +108,7 @@ class Handling(RuleBasedStateMachine):
     def whoever_waits_is_woken_in_time(self) -> None:
         late = [at for at in self.later.values() if at > self.now]
         if late:
-            assert self.keys.next_at(self.now) <= min(late)
+            assert self.keys.wait_s() <= min(late) - self.now
 
 
 TestHandling = Handling.TestCase
