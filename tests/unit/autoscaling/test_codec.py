@@ -125,38 +125,40 @@ def test_pods_are_kept_from_nodes_beside_what_their_affinity_says(said: Any, ter
     assert shown == {_NODE: {"nodeSelectorTerms": terms}}
 
 
-def test_the_template_of_a_pod_is_like_it_but_for_what_it_runs() -> None:
-    kept = {
-        "nodeSelector": {"pool": "gpu"},
-        "tolerations": [{"key": "gpu", "operator": "Exists"}],
-        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
-    }
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}}
-    raw = {
-        "metadata": {"name": "p", "uid": "u", "labels": {"app": "web"}},
-        "spec": {
-            **kept,
-            "affinity": {
-                "nodeAffinity": {_NODE: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}
-            },
-            "volumes": [claim, {"name": "tmp", "emptyDir": {}}],
-            "containers": [{"name": "main", "image": "real"}],
-            "priorityClassName": "high",
-            "serviceAccountName": "web",
+KEPT = {
+    "nodeSelector": {"pool": "gpu"},
+    "tolerations": [{"key": "gpu", "operator": "Exists"}],
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
+}
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}}
+WEB = {
+    "metadata": {"name": "p", "uid": "u", "labels": {"app": "web"}},
+    "spec": {
+        **KEPT,
+        "affinity": {
+            "nodeAffinity": {_NODE: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}
         },
-    }
-    owner, shape = read_shape(json.dumps(raw).encode())
+        "volumes": [CLAIM, {"name": "tmp", "emptyDir": {}}],
+        "containers": [{"name": "main", "image": "real"}],
+        "priorityClassName": "high",
+        "serviceAccountName": "web",
+    },
+}
+
+
+def test_the_template_of_a_pod_is_like_it_but_for_what_it_runs() -> None:
+    owner, shape = read_shape(json.dumps(WEB).encode())
     itself = pod("p", uid="u", cpu="2")
     buffer = Buffer(None, itself, 1, ("a", "b"))
     template = show_template(buffer, Metadata(), shape)["template"]
     assert template["metadata"] == {"labels": {"app": "web"}}
     resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}
     assert template["spec"] == {
-        **kept,
+        **KEPT,
         "affinity": {
             "nodeAffinity": {_NODE: {"nodeSelectorTerms": [{"matchExpressions": [ZONE, _RULE]}]}}
         },
-        "volumes": [claim],
+        "volumes": [CLAIM],
         "containers": [{"name": "slot", "image": "none", "resources": resources}],
     }
     metadata = show_buffer(buffer, owner, POD)["metadata"]

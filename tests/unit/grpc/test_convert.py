@@ -24,45 +24,32 @@ def spec(**more: object) -> pb.ReservationSpec:
 
 
 def test_what_is_sent_is_what_is_stored() -> None:
-    everything = json_format.ParseDict(
-        {
-            "owners": [
-                {"pod": {"name": "a"}},
-                {"controller": {"kind": "ReplicaSet", "name": "b"}},
-                {"selector": {"matchLabels": {"app": "c"}}},
-            ],
-            "placement": {
-                "nodeSelector": {"zone": "a"},
-                "topologySpreadConstraints": [{"maxSkew": 1, "share": 0.5}],
-                "strategy": "STRATEGY_SPREAD",
-            },
-            "resources": {"cpu": "500m"},
-            "policy": "POLICY_REQUIRE",
-            "slots": 3,
-            "startsAt": "2031-01-01T00:00:00Z",
-            "ttl": "3600s",
-            "reusable": True,
-        },
-        pb.ReservationSpec(),
-    )
-    written = documents.write(everything, NOW, "r-1")
-    assert written == {
+    alike = {
         "owners": [
             {"pod": {"name": "a"}},
             {"controller": {"kind": "ReplicaSet", "name": "b"}},
             {"selector": {"matchLabels": {"app": "c"}}},
         ],
-        "placement": {
-            "nodeSelector": {"zone": "a"},
-            "topologySpreadConstraints": [{"maxSkew": 1, "share": 0.5}],
-            "strategy": "spread",
-        },
         "resources": {"cpu": "500m"},
-        "policy": "Require",
         "slots": 3,
         "startsAt": "2031-01-01T00:00:00Z",
-        "expiresAt": "2030-03-17T18:46:40Z",
         "reusable": True,
+    }
+    placement = {
+        "nodeSelector": {"zone": "a"},
+        "topologySpreadConstraints": [{"maxSkew": 1, "share": 0.5}],
+    }
+    sent = alike | {
+        "placement": placement | {"strategy": "STRATEGY_SPREAD"},
+        "policy": "POLICY_REQUIRE",
+        "ttl": "3600s",
+    }
+    message = json_format.ParseDict(sent, pb.ReservationSpec())
+    written = documents.write(message, NOW, "r-1")
+    assert written == alike | {
+        "placement": placement | {"strategy": "spread"},
+        "policy": "Require",
+        "expiresAt": "2030-03-17T18:46:40Z",
         "requestId": "r-1",
     }
     assert '"maxSkew":1.0' not in documents.encode(written)

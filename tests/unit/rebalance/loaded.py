@@ -83,18 +83,10 @@ class World:
         by_node: dict[str, list[ListedPod]] = {}
         for each, _ in self.pods:
             by_node.setdefault(each.node, []).append(each)
-        load = SmoothedLoad(
-            nodes={
-                name: Average(cores(percent), self.read_at, self.read_at, 300.0)
-                for name, percent in self.used.items()
-            },
-            pods={each.name: cores(percent) for each, percent in self.pods},
-            on_the_way=self.on_the_way,
-        )
         given = BalanceInput(
             nodes=tuple(self.nodes.values()),
             pods=by_node,
-            load=load,
+            load=self._load(),
             now=now,
             may_leave=may_leave,
             fits=fits,
@@ -103,6 +95,16 @@ class World:
         )
         found, self.rounds = balance(args, given, rounds)
         return found
+
+    def _load(self) -> SmoothedLoad:
+        return SmoothedLoad(
+            nodes={
+                name: Average(cores(percent), self.read_at, self.read_at, 300.0)
+                for name, percent in self.used.items()
+            },
+            pods={each.name: cores(percent) for each, percent in self.pods},
+            on_the_way=self.on_the_way,
+        )
 
     @property
     def moved(self) -> list[str]:

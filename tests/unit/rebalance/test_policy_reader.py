@@ -67,9 +67,7 @@ def test_what_upstream_takes_is_taken(text: str) -> None:
     assert not reading(text).problems
 
 
-def test_a_whole_policy_is_read() -> None:
-    found = policy(
-        f"""{HEAD}
+WHOLE = f"""{HEAD}
 nodeSelector: zone in (a,b)
 maxNoOfPodsToEvictPerNode: 1
 maxNoOfPodsToEvictPerNamespace: 2
@@ -90,9 +88,11 @@ profiles:
   plugins:
     deschedule: {{enabled: [RemoveFailedPods, PodLifeTime]}}
     balance: {{enabled: [RemoveDuplicates]}}
-- name: two
-"""
-    )
+- name: two"""
+
+
+def test_a_whole_policy_is_read() -> None:
+    found = policy(WHOLE)
     one, two = found.profiles
     assert one.deschedule == (
         RemoveFailedPods(min_pod_lifetime_seconds=3600),
