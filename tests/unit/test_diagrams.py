@@ -1,4 +1,4 @@
-"""The diagrams of the documentation are those that their code draws."""
+"""The diagrams of the documentation are the output of their code."""
 
 import re
 from pathlib import Path

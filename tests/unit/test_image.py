@@ -76,7 +76,7 @@ def test_it_runs_as_the_user_of_the_manifests_and_needs_no_shell() -> None:
 
 
 def commands(value: Any) -> Iterator[list[str]]:
-    """Yield what is executed: the command of a container, of its probes, and before it stops."""
+    """Yield the commands of a container, of its probes and of its preStop hook."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key == "command":

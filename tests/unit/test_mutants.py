@@ -1,4 +1,4 @@
-"""The faults of `make mutants` are still those of the code as it is."""
+"""The faults of `make mutants` still apply to the present code."""
 
 import pytest
 

@@ -157,7 +157,7 @@ TOLD = re.compile(r"\breserver(\[[a-z]+\]|[=~<>]=)")
 
 
 def is_bare(line: str) -> bool:
-    """Return whether somebody who follows this line runs what anybody may have published."""
+    """Return whether this line runs a package that any stranger may have published."""
     return bool(FETCHES.search(line) or TOLD.search(line))
 
 

@@ -85,7 +85,7 @@ def test_a_link_leads_somewhere(page: Path) -> None:
 
 
 def _anchors(page: Path) -> set[str]:
-    """Return what a heading is called in links, as GitHub has it."""
+    """Return the anchors of the headings, as GitHub forms them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -145,7 +145,7 @@ def test_no_block_of_commands_is_passed_over(page: str) -> None:
 
 @pytest.mark.parametrize("page", [str(p.relative_to(ROOT)) for p in PAGES])
 def test_every_command_runs_in_ci(page: str) -> None:
-    """Else name the page above; what is no command to be typed as it is needs no `console`."""
+    """Otherwise list the page above; a text that is not a literal command needs no `console`."""
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for command in commands(page):
         if command.line.startswith("make "):
@@ -175,7 +175,7 @@ def test_flags_of_serve_on_a_page_go_together() -> None:
 
 
 def test_the_documentation_is_short() -> None:
-    """Without the decisions, and without what is generated: `make` writes that."""
+    """Without the decisions, and without the parts that `make` generates."""
     pages = [page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "adr"]
     words = {page.name: len(_GENERATED.sub("", page.read_text()).split()) for page in pages}
     assert words["cli-reference.md"] == words["grpc-reference.md"] == 0

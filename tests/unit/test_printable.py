@@ -1,4 +1,4 @@
-"""No text that somebody else wrote steers a terminal, or reads otherwise than it is written."""
+"""No text of another user steers a terminal, or displays otherwise than it is written."""
 
 import json
 from collections.abc import Callable, Iterable

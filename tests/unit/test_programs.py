@@ -15,7 +15,7 @@ PARENT = "sleep 600 & echo $!; wait"
 
 
 def is_there(number: int) -> bool:
-    """Return whether a process runs; those that have ended and that nobody asked for do not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -12,7 +12,7 @@ from reserver.scheduling.state import State
 
 
 class Reflector:
-    """As much of one as tells whether its view lacks anything."""
+    """The part of a reflector that shows whether its view lags."""
 
     def __init__(self) -> None:
         self.lag = Lag()

@@ -28,7 +28,7 @@ from tests.pages import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 WRONG = ("# store.yaml", "# policy.yaml")
-"""Files that are broken: the page shows what is said of them."""
+"""Invalid files: the page shows their errors."""
 OTHERS = (
     "resource.customizations.health",
     "healthCheckExprs",
@@ -99,7 +99,7 @@ def problems(value: dict[str, Any], text: str) -> Iterator[str]:
 
 
 def with_metadata(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as the API server tells of it."""
+    """Return an object with the metadata of the API server."""
     given = {"uid": "1", "creationTimestamp": "2030-01-31T10:00:00Z", "namespace": "shop"}
     return {**value, "metadata": {**given, **value["metadata"]}}
 
@@ -127,7 +127,7 @@ def _whole(fragment: dict[str, Any]) -> dict[str, Any]:
 
 
 def _missing(kustomization: dict[str, Any]) -> Iterator[str]:
-    """Yield folders that are neither in a checkout nor beside `base`."""
+    """Yield folders that are neither in a checkout nor next to `base`."""
     for folder in [*kustomization.get("resources", ()), *kustomization.get("components", ())]:
         here = (ROOT / folder, ROOT / "scheduler-config/overlay" / folder)
         if not any(Path(each).resolve().is_dir() for each in here):

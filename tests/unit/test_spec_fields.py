@@ -1,4 +1,4 @@
-"""A field of a reservation's spec is the same wherever somebody meets it (docs/adr/0027).
+"""A field of a reservation's spec is the same in each form and page (docs/adr/0027).
 
 `test_crd_schema` compares the CRD.
 """

@@ -27,7 +27,7 @@ QUOTAS = "/apis/reserver.io/v1alpha1/reservationquotas"
 
 
 class Willing(ApiClient):
-    """An API server that does what it is asked, unless a test says how it fails."""
+    """An API server that carries out each request, unless a test sets an error."""
 
     def __init__(self) -> None:
         self.revision = 1000

@@ -21,13 +21,13 @@ FREE = dataclasses.replace(node("a", cpu="4"), is_kept=False)
 
 
 class Api(ApiClient):
-    """An API server that keeps what is applied.
+    """An API server that keeps the applied objects.
 
     Attributes:
-        objects: what is there, by path.
-        writes: the verbs and paths that were asked for.
+        objects: the stored objects, by path.
+        writes: the verbs and paths of the writes.
         reads: the paths that were read.
-        refusal: what it answers, None to do as asked.
+        refusal: the error that answers each write; None carries the write out.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class Desk:
         await self.write()
 
     async def write(self) -> None:
-        """Let the writer write what has its turn."""
+        """Run the writer until no buffer has its turn."""
         queue = self.buffers.writer.queue
         await worked_off(queue.run(self.buffers.writer._write, 4), queue)
 

@@ -131,7 +131,7 @@ async def test_serve_is_refused_where_there_are_no_capacity_buffers() -> None:
     with pytest.raises(ConfigurationError, match="install the CRD"):
         await check_served(ScriptedClient(refused(404, "NotFound")))
     await check_served(ScriptedClient({"items": []}))
-    await check_served(ScriptedClient(NO_ANSWER))  # It will be there, or not.
+    await check_served(ScriptedClient(NO_ANSWER))  # Without an answer, serve starts.
 
 
 def test_buffers_are_refused_where_the_nodes_that_they_bring_would_be_removed() -> None:

@@ -105,7 +105,7 @@ async def test_a_pod_that_came_without_a_buffer_is_no_guest() -> None:
     desk.state.node_seen(FREE)
     desk.bind(STRANGER, "a")
     desk.refuse(dataclasses.replace(STRANGER, uid="u2"), "a")
-    desk.bind(dataclasses.replace(STRANGER, uid="u2"), "a")  # It had no time to come by one.
+    desk.bind(dataclasses.replace(STRANGER, uid="u2"), "a")  # No time to get a buffer.
     assert len(desk.buffers.buffered_pods) == 0
 
 

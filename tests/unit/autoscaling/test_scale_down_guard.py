@@ -45,7 +45,7 @@ class Desk:
         self.guard.on_node_changed("worker-1")
 
     async def work(self, seconds: float = AFTER_S) -> list[Request]:
-        """Let time pass; return what was patched then."""
+        """Advance the clock, in seconds; return the patches that follow."""
         self.client.requests.clear()
         self.time.now += seconds
         await worked_off(self.guard.run(), self._queue)
@@ -75,7 +75,7 @@ async def test_a_node_is_kept_for_who_is_there_too() -> None:
     desk.hold()
     desk.hosts.clear()
     desk.guard.on_node_changed("worker-1")
-    assert await desk.work() == []  # It is held now.
+    assert await desk.work() == []  # The node is held now.
     desk.release()
     assert len(await desk.work()) == 1
 

@@ -100,7 +100,7 @@ def test_no_other_thread_fails_at_a_tuple_that_it_is_building(
     for each in builders:
         each.start()
     for _ in range(100):
-        gc.collect(1)  # What is being built has grown old now.
+        gc.collect(1)  # Moves objects under construction to the oldest generation.
         settle()
     over.set()
     for each in builders:

@@ -16,7 +16,7 @@ LOOPS = (ast.For, ast.While, ast.AsyncFor)
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what is in a function, or a part of one, without what is in functions in it."""
+    """Yield the nodes of a function or of a part, without the nodes of nested functions."""
     for child in ast.iter_child_nodes(node):
         yield child
         if not isinstance(child, Function | ast.Lambda):
@@ -40,12 +40,12 @@ def _names(node: ast.Assign) -> set[str]:
 
 
 def stale(function: ast.AsyncFunctionDef) -> list[int]:
-    """Return the lines of a function at which what a clock has shown as `now` may be over."""
+    """Return the lines of a function that read a `now` from before an `await`."""
     parts = list(_within(function))
     taken = sorted(_at(node) for node in parts if _reads_clock(node))
     names = [node for node in parts if isinstance(node, ast.Name) and node.id == "now"]
     read = sorted(_at(node) for node in names if isinstance(node.ctx, ast.Load))
-    # What is awaited has been given its arguments before.
+    # An awaited call gets its arguments before it gives way.
     ways = [_end(node) for node in parts if isinstance(node, ast.Await)]
     loops = [(_at(node), _end(node)) for node in parts if isinstance(node, LOOPS)]
     found = set[int]()

@@ -152,7 +152,7 @@ async def test_a_call_of_several_steps_waits_for_one_turn_at_most() -> None:
     for _ in range(100):
         await asyncio.sleep(0)
     before = turns
-    for _ in range(4):  # It is read, decided, answered and sent.
+    for _ in range(4):  # One turn each to read, decide, answer and send.
         await asyncio.sleep(0)
     assert before > 3
     assert turns - before <= 1

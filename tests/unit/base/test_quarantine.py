@@ -51,7 +51,7 @@ def state() -> State:
 
 
 class Told:
-    """A store, and what it reported."""
+    """A store and its reports."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -74,7 +74,7 @@ def allows(state: State, cpu: str = "1", name: str = "stranger") -> bool:
     return judge_bind(pod(name, cpu=cpu), "worker-1", state, NOW).refusal is None
 
 
-# What the mechanism does.
+# The quarantine itself.
 
 
 def test_a_fault_is_logged_once_with_its_traceback_and_counted_each_time(faults: Faults) -> None:
@@ -96,7 +96,7 @@ def test_a_fault_of_the_process_goes_on(fault: type[BaseException]) -> None:
         raise fault
 
 
-# What becomes of objects of the cluster.
+# Objects of the cluster.
 
 
 def test_a_pod_that_raises_costs_no_other_and_strangers_the_holds_of_its_node(
@@ -133,7 +133,7 @@ def test_a_pod_in_doubt_that_a_new_list_does_not_show_is_none_any_more(
     state.ledger.put(reservation("r", owners=("owner",), node="worker-1", cpu="2"))
     view = pod_view(state)
     outcome(view.changed(raw_pod("odd", cpu="?")))
-    assert not allows(state)  # What is malformed is counted no less than what raises.
+    assert not allows(state)  # A malformed pod counts as much as one that raises an error.
     view.list_began()
     outcome(view.list_ended(0))
     assert allows(state)
@@ -158,7 +158,7 @@ def test_a_node_that_raises_takes_no_strangers_until_it_is_read(
     assert faults.pop("watch") == 1
 
 
-# What becomes of entries.
+# Entries of a store.
 
 
 def test_an_entry_that_raises_costs_no_other_and_is_told(
@@ -205,7 +205,7 @@ def test_an_entry_that_cannot_be_settled_costs_no_other(
         poisoned(state.ledger._hold, lambda entry: entry.reservation.ref.key == POISON),
     )
     state.ledger.advance(NOW + 6)
-    assert held(state, "worker-1") == 1000  # Of the one that raises; it is told, and holds on.
+    assert held(state, "worker-1") == 1000  # The faulty entry is reported, and still holds.
     assert failed == [(POISON, ZeroDivisionError)]
 
 

@@ -17,7 +17,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     monkeypatch.setattr("sys.argv", ["kubectl_complete-reserver", *words])
     monkeypatch.setenv("RESERVER_ADDRESS", "127.0.0.1:1")
     for name in ("_RESERVER_COMPLETE", "_TYPER_COMPLETE_FISH_ACTION", "_TYPER_COMPLETE_ARGS"):
-        monkeypatch.setenv(name, "")  # Put back what the command sets.
+        monkeypatch.setenv(name, "")  # Restores the variables that the command sets.
     entry.complete()
 
 

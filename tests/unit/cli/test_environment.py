@@ -1,4 +1,4 @@
-"""Variables that begin with RESERVER_ are settings, or refused; those of Services are neither."""
+"""Variables that begin with RESERVER_ are settings or errors; variables of Services are neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Help as a terminal shows it, and what is said of options that are wrong."""
+"""Help as a terminal shows it, and errors about invalid options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--every` in words becomes cron, and what is no schedule is refused with the forms."""
+"""`--every` in words becomes cron; an invalid schedule is refused with the valid forms."""
 
 import pytest
 

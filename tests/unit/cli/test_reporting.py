@@ -79,7 +79,7 @@ def test_each_slot_of_what_is_over_counts_until_it_was_claimed_and_the_others_as
     assert hours(held, back=2)[Fate.UNUSED] == 1.5
     assert hours(list(report_sums.of_past(past(), "memory")))[Fate.UNUSED] == 6.0
     assert list(report_sums.of_past(past(), "nvidia.com/gpu")) == []
-    assert list(report_sums.of_past(replace(past(), nodes=()), "cpu")) == []  # It never held.
+    assert list(report_sums.of_past(replace(past(), nodes=()), "cpu")) == []  # Never held.
 
 
 def test_what_there_is_counts_with_its_claimed_slots_as_used() -> None:

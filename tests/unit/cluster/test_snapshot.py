@@ -164,7 +164,7 @@ def test_holding_nothing_on_an_unknown_node_leaves_no_trace() -> None:
 
 
 def offering(name: str, first: int, number: int) -> Node:
-    """Return a node that offers so many resources of its own, beside cpu."""
+    """Return a node that offers cpu and so many resources that no other node has."""
     own = {f"example.com/r{each}": 1 for each in range(first, first + number)}
     return Node(name=name, allocatable={"cpu": 4000, "pods": 110} | own)
 

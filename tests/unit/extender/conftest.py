@@ -15,12 +15,12 @@ from tests.unit.extender.fakes import FakeCluster, FakeReadiness
 
 
 class Served:
-    """An extender with all that it is made of.
+    """An extender with its parts.
 
     Attributes:
-        readiness: what keeps it from deciding, and whether a watch is broken.
-        now: what its clock shows.
-        told: what the owners of pods were told.
+        readiness: the obstacles to a decision, and whether a watch is broken.
+        now: Unix seconds of its clock.
+        told: the events for the owners of pods.
     """
 
     def __init__(self, tasks: asyncio.TaskGroup) -> None:

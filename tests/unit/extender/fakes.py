@@ -1,4 +1,4 @@
-"""A cluster that does what a test tells it to."""
+"""A cluster whose answers a test sets."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,16 +11,16 @@ from tests.builders import NAMESPACE
 
 
 class FakeCluster:
-    """A cluster that does what a test tells it to.
+    """A cluster whose answers a test sets.
 
     Attributes:
-        pods: what can be read.
-        bound: the bindings that were asked for: pod, node, claims.
-        effects: what was carried out.
+        pods: the pods that can be read.
+        bound: the requested bindings: pod, node, claims.
+        effects: the effects that were carried out.
         gate: bindings and effects wait for it.
-        failure: what bindings fail with.
-        on_bind: is called as soon as a binding is asked for.
-        is_wanted: whether the last of these still is.
+        failure: the error of each binding.
+        on_bind: runs as soon as a binding is requested.
+        is_wanted: whether the last binding is still wanted.
     """
 
     def __init__(self) -> None:

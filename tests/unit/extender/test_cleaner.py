@@ -119,7 +119,9 @@ async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
     for over in (ref("web"), Ref("shop", "lists", "list")):
         tidying.cleaner.on_reservation_changed(over)
     assert await tidying.tidy() == (1, 1)
-    assert tidying.endings == ["shop/store/web: expired unclaimed"]  # Who wrote the list tells.
+    assert tidying.endings == [
+        "shop/store/web: expired unclaimed"
+    ]  # The writer of the list reports the end.
     tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({})))
     tidying.cleaner.on_reservation_changed(Ref("shop", "lists", "list"))
     await tidying.tidy()
@@ -175,7 +177,7 @@ async def test_while_the_api_server_is_away_one_request_finds_out_for_all(error:
     for number in range(10):
         tidying.put(f"store-{number}", a=OVER)
     assert await tidying.tidy() == (0, 0)
-    assert len(client.requests) == 4  # Those that were under way at once.
+    assert len(client.requests) == 4  # The requests that were under way at once.
     for asked in (5, 6):
         assert await tidying.tidy(5.0) == (0, 0)
         assert len(client.requests) == asked
@@ -262,7 +264,7 @@ async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waitin
     assert await tidying.tidy() == (1, 0)
     assert patched(client) == ["a+b", "c"]
     assert tidying.refused == [(ref("a"), error), (ref("b"), error)]
-    tidying.cleaner.on_reservation_changed(ref("a"))  # As telling of it does.
+    tidying.cleaner.on_reservation_changed(ref("a"))  # As the report of the error does.
     assert await tidying.tidy() == (1, 0)
     assert len(client.requests) == 2
     for rest in (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0, 300.0):
@@ -271,7 +273,7 @@ async def test_what_is_refused_rests_ever_longer_is_told_and_keeps_nobody_waitin
         assert len(client.requests) == asked
         await tidying.tidy(0.5)
         assert len(client.requests) == asked + 1
-    # What is written anew is tried at once.
+    # A changed entry is tried at once.
     tidying.put("store", a=OVER | {"resources": {"cpu": "2"}})
     assert await tidying.tidy() == (2, 0)
 

@@ -25,7 +25,7 @@ NAMES = [f"node-{number}" for number in range(2_000)]
 
 
 class Wire(asyncio.Transport):
-    """A connection whose client is not there; what is answered is kept."""
+    """A connection without a client; keeps the answers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Listener:
         return count
 
     async def hot(self, path: str, *bodies: bytes) -> int:
-        """Return the least cost of some calls: any of them may meet what is done now and then."""
+        """Return the least cost of some calls: any call may meet periodic work."""
         return min([await self.cost(path, body) for body in bodies])
 
 

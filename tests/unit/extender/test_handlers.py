@@ -19,7 +19,7 @@ OWNER = pod("owner", cpu="2")
 
 
 async def carry_out(served: Served, verdict: FilterVerdict) -> None:
-    """Do what a verdict wants done, to the end."""
+    """Carry out the effects of a verdict, to the end."""
     served.extender.carry_out(verdict)
     for _ in range(5):
         await asyncio.sleep(0)

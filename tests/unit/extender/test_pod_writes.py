@@ -34,7 +34,7 @@ def shown(node: str = "", uid: str = WEB.uid) -> dict[str, Any]:
 
 
 async def bind(client: ScriptedClient, *claims: str) -> list[str]:
-    """Bind the pod to worker-1 and return what it took."""
+    """Bind the pod to worker-1; return the verbs of the requests."""
     await PodWrites(client, lambda: 0.0).bind(WEB, "worker-1", claims, always)
     return [request.verb for request in client.requests]
 

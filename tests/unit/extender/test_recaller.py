@@ -22,7 +22,7 @@ async def never() -> bool:
 
 
 class Deletions:
-    """Notes who is deleted; the first request may fail."""
+    """Records the deleted pods; the first request may fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

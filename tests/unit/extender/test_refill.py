@@ -91,7 +91,7 @@ async def test_it_never_holds_more_than_its_slots_when_claims_end() -> None:
     world.state.pod_gone(gone.name)
     assert sum(free(world).values()) == 2
     await world.look()
-    assert sum(world.placed().values()) == 2  # What is written shrinks with it.
+    assert sum(world.placed().values()) == 2  # The stored placement shrinks as well.
 
 
 async def test_a_place_of_another_reserver_stays_until_its_claim_may_be_known() -> None:
@@ -125,7 +125,7 @@ async def test_no_more_are_replaced_than_it_says() -> None:
     last = claim(world, "c", "w2")
     await world.look()
     assert (free(world), world.phase()) == ({}, Phase.CLAIMED)
-    world.make()  # It is written where it is placed; it is not over: a claim may end.
+    world.make()  # The node is stored; the reservation is not over: a claim may end.
     world.state.pod_gone(last.name)
     await world.look()
     assert sum(free(world).values()) == 1

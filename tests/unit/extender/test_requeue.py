@@ -19,13 +19,13 @@ STEER = Nominate(OWNER, "worker-1")
 
 
 class Scene:
-    """A requeue whose time passes only when a test lets it, and an API server that fails.
+    """A requeue on the clock of a test, and an API server that fails.
 
     Attributes:
-        pods: what the watch shows.
-        failures: what the next requests meet.
+        pods: the pods that the watch shows.
+        failures: the errors of the next requests.
         sent: the requests.
-        time: passes only when a test lets it.
+        time: the clock, which a test advances.
         gate: requests wait for it.
     """
 
@@ -177,7 +177,7 @@ async def test_a_nomination_that_was_to_be_taken_back_is_taken_back_after_all(
     scene.failures = [NO_ANSWER]
     scene.requeue.send(rouse)
     await scene.settle()
-    scene.requeue.judged(OWNER.uid)  # It was roused, and nothing was found for it.
+    scene.requeue.judged(OWNER.uid)  # The pod was sent back, and no node was found.
     await scene.pass_time(1.0)
     assert scene.sent == [rouse] * 2
 
@@ -201,7 +201,7 @@ async def test_a_pod_that_has_used_up_its_tries_is_tried_when_time_has_passed(
     assert len(scene.sent) == SPARE_TRIES
     await scene.pass_time(PUT_OFF_S)
     assert len(scene.sent) == SPARE_TRIES + 1
-    # It is refused each time, for ever: seldom enough to cost nobody anything.
+    # Each try is refused, but tries are too rare to cost other pods anything.
     scene.on_request = lambda: scene.requeue.send_sparingly(STEER)
     scene.requeue.send_sparingly(STEER)
     await scene.pass_time(3600.0)

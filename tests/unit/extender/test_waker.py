@@ -20,7 +20,7 @@ from tests.listening import Recorded
 
 
 class Sends(Requeue):
-    """Sends nothing: takes note of what is to be sent."""
+    """Records effects instead of sending them."""
 
     def __init__(self) -> None:
         self.sent: list[Effect] = []
@@ -119,7 +119,7 @@ async def test_what_is_freed_while_a_pass_goes_on_is_handed_out_by_the_next() ->
     state = _waiting(first, second)
     _free(state, waker, 0)
     looking = asyncio.create_task(waker.look(state, _pacer(0.01)))
-    await asyncio.sleep(0)  # It has given way for the first time.
+    await asyncio.sleep(0)  # The look has given way for the first time.
     assert not looking.done()
     _free(state, waker, 1)
     await looking

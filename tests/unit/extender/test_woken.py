@@ -1,4 +1,4 @@
-"""Whatever ends what a pod waits for, Reserver sends the pod back: kube-scheduler may not know."""
+"""Reserver sends a waiting pod back when its wait may end: kube-scheduler may not see why."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tests.unit.extender.fakes import FakeReadiness
 
 
 class Nothing:
-    """No store, and nobody who writes or counts."""
+    """A service without stores, writers and counters."""
 
     archive = Archive(0.0)
 

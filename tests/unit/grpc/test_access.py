@@ -29,7 +29,7 @@ ANN = User("ann", "u-1", ("people",))
 
 
 class Reviewer:
-    """Knows Ann, who may read, and Root, who may do anything."""
+    """Authorizes Ann to read, and Root to do anything."""
 
     def __init__(self) -> None:
         self.answers = True
@@ -123,7 +123,7 @@ async def test_who_may_not_is_told_and_leaves_a_trace(
             assert await code_of(watch.read()) is grpc.StatusCode.UNAUTHENTICATED
     first, second = (line for line in logs if line["event"] == "audit")
     known = [user for user in ("ann", "root") if metadata == bearer(user)]
-    # What somebody sends whom nobody knows is not read.
+    # The message of an unknown caller is not read.
     assert first["call"] == "ReservationService/Release"
     assert (first["what"], first["code"]) == ("web" if known else "", code.name)
     assert first["who"] == "".join(known)

@@ -17,7 +17,7 @@ from reserver.v1 import reservation_pb2 as pb
 pytestmark = pytest.mark.long
 
 ENOUGH = 16 * 2**20
-"""So much of each kind is remembered, in bytes, that what the process takes besides is little."""
+"""Bytes of remembered requests of a kind, so many that the rest of the process is small."""
 
 
 def plain(number: int) -> pb.Reservation:
@@ -54,7 +54,7 @@ KINDS = {make.__name__: make for make in (plain, of_many_owners, of_many_resourc
 
 
 def begun(number: int, shown: pb.Reservation) -> tuple[tuple[str, str], CreationCall]:
-    """Return what one request begins, by its key."""
+    """Return the key of a creation request, and the call that it begins."""
     key = (f"system:serviceaccount:fleet:manager-{number}", f"{number:064}")
     ref = Ref("reserver-system", "reservations", shown.name)
     return key, CreationCall(bytes(32), (ref,), (shown.SerializeToString(),), None)
@@ -67,7 +67,7 @@ def taken() -> int:
 
 
 def measure(kind: str) -> float:
-    """Return what requests of a kind take, as a share of what they count for."""
+    """Return the memory of requests of a kind, as a share of their counted size."""
     kept, counted = [begun(0, KINDS[kind](0))], 0
     before = taken()
     while counted < ENOUGH:

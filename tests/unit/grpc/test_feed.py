@@ -102,7 +102,7 @@ async def test_room_is_not_judged_by_an_earlier_turn() -> None:
             scene.state.pod_gone(leaving.name)
 
         coming = asyncio.create_task(room_comes_after_the_first())
-        # The turn ends after the first is told, in the midst of comparing.
+        # The turn ends after the first event, in the middle of the comparison.
         ticks = iter([0.0, 0.0, *[1.0] * 100])
         await scene.feed.catch_up(Pacer(0.5, ticks.__next__))
         await coming

@@ -129,7 +129,7 @@ async def test_a_session_that_the_former_ca_let_in_is_not_resumed(
 def _talk(
     address: str, tls: ssl.SSLContext, session: ssl.SSLSession | None
 ) -> tuple[bytes, ssl.SSLSession | None]:
-    """Return what a server says first over a connection of its own, and the session."""
+    """Return the first bytes of a server on a new connection, and the TLS session."""
     host, _, number = address.rpartition(":")
     try:
         with (
@@ -147,7 +147,7 @@ async def test_files_that_are_half_replaced_leave_the_former_ones_in_force(
 ) -> None:
     other_key = pki.other.issue_cert("127.0.0.1").private_key_pem.bytes()
     with capture_logs() as logs:
-        pki.files.private_key.write_bytes(other_key)  # Not that of the certificate.
+        pki.files.private_key.write_bytes(other_key)  # The key of another certificate.
         await until(lambda: logs)
     assert logs[0]["event"] == "certificates cannot be read, the former ones serve"
     async with pki.channel(port.address, pki.clients) as channel:

@@ -1,4 +1,4 @@
-"""When the certificates in use expire, as /metrics tells it."""
+"""The expiry of the certificates in use, in /metrics."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

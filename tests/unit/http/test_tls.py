@@ -27,7 +27,7 @@ class Pki:
         self.issue()
 
     def issue(self) -> None:
-        """Replace all files by those of a new CA."""
+        """Replace all files by files of a new CA."""
         self.ca = trustme.CA()
         self.client_ca.write_bytes(self.ca.cert_pem.bytes())
         self.renew()

@@ -20,11 +20,11 @@ class Alarm:
 
 
 class ManualTime:
-    """Time that passes only when a test lets it.
+    """A clock that a test advances.
 
     Attributes:
         now: seconds.
-        alarms: what is to be done later.
+        alarms: the callbacks that are not due yet.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class ManualTime:
             await asyncio.sleep(0)
 
     async def go_by(self, seconds: float) -> None:
-        """Let time pass, and happen what is due then."""
+        """Advance the clock by seconds, and run the callbacks that become due."""
         end = self.now + seconds
         await self.settle()
         while self.alarms and min(alarm.at for alarm in self.alarms) <= end:
@@ -57,7 +57,7 @@ class ManualTime:
 
 
 async def worked_off(running: Coroutine[Any, Any, None], queue: WorkQueue[Any]) -> None:
-    """Let somebody work until there is nothing left to do without time passing."""
+    """Run a worker until the queue has nothing due at the present time."""
     task = asyncio.create_task(running)
     while not task.done() and (queue._given or queue.has_some()):  # noqa: ASYNC110
         await asyncio.sleep(0)

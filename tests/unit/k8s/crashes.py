@@ -17,13 +17,13 @@ class Crash(BaseException):
 
 
 class Writes:
-    """Writes to an API server in memory; at one of them Reserver is killed.
+    """Writes to an API server in memory; Reserver is killed at one of the writes.
 
     Attributes:
-        paths: what was written, in order.
+        paths: the paths of the writes, in order.
         crash_at: the number of the write at which Reserver is killed; None for never.
         is_done: whether that write is carried out.
-        fault: what is raised at that write: it may also be what the API server answers.
+        fault: the exception at that write: a crash, or an error of the API server.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Writes:
         self.fault: BaseException | type[BaseException] = Crash
 
     def carry_out(self, path: str, write: Callable[[], Answer]) -> Answer:
-        """Write, and return what is answered.
+        """Write, and return the answer.
 
         Raises:
             Crash: it is the write at which Reserver is killed; or `fault`.
@@ -56,7 +56,7 @@ class Mortal(Protocol):
         """The writes."""
 
     async def start(self) -> None:
-        """Start Reserver, which knows nothing but what is written."""
+        """Start Reserver, which knows only the stored objects."""
 
     async def settle(self) -> object:
         """Go on until nothing is left to do."""
@@ -86,10 +86,10 @@ async def crash_at_each_write(
         begin: makes a cluster with a Reserver that has something to do.
         judge: asserts that all is well.
         is_done: whether the write at which Reserver is killed is carried out.
-        fault: what is raised at that write instead; Reserver goes on from what is not a Crash.
+        fault: the exception at that write; Reserver continues after any but a Crash.
 
     Returns:
-        How many writes it takes if nobody is killed; that end is judged, too.
+        The number of writes without a kill; the end of that run is judged, too.
     """
     for number in range(1, MOST_WRITES + 1):
         cluster = await begin()

@@ -36,10 +36,10 @@ OVERTAKEN = ApiError(
 
 
 def patched(there: Mapping[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return an object as a JSON patch makes it, as the API server applies it.
+    """Return an object with a JSON patch applied, as the API server does.
 
     Raises:
-        ApiError: a test failed, or what is to be removed or replaced is not there.
+        ApiError: a test failed, or a field to remove or replace is missing.
     """
     after = deepcopy(dict(there))
     for step in patch:
@@ -71,9 +71,9 @@ class ScriptedClient(ApiClient):
     """A client whose answers are written down beforehand.
 
     Attributes:
-        script: what to answer, in turn: JSON, an error, for a watch a list of lines, errors and
-            events of asyncio to wait for; or what returns one of these.
-        requests: what was asked.
+        script: the answers, in turn: JSON, an error, for a watch a list of lines, errors and
+            events of asyncio to wait for; or a function that returns one of these.
+        requests: the received requests.
     """
 
     def __init__(self, *script: Any) -> None:
@@ -132,10 +132,10 @@ class ScriptedClient(ApiClient):
 
 
 class PatientClient(ScriptedClient):
-    """A client that keeps whoever asks for more than is written down waiting for ever.
+    """A client that never answers a request beyond the end of its script.
 
     Attributes:
-        played: set when that has happened.
+        played: set at the first such request.
     """
 
     def __init__(self, *script: Any) -> None:

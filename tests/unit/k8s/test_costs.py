@@ -76,7 +76,7 @@ async def test_a_listed_pod_runs_few_functions_however_many_are_known() -> None:
 
 
 def _events(count: int) -> list[bytes]:
-    """Return what a watch shows of pods: each is created, bound, and runs."""
+    """Return the watch events of pods: each pod is created, bound, and runs."""
     shown = []
     for number, raw in enumerate(running_pods(count, NODES)):
         pod = json.loads(raw)

@@ -186,6 +186,6 @@ async def test_a_lease_that_is_as_it_was_long_ago_is_not_kept(world: World) -> N
     world.on_sleep = restore
     with pytest.raises(WentBack, match="it is at resourceVersion 1 and was at 3"):
         await world.first.keep()
-    assert world.first.is_held  # Who takes it over knows nothing of the time that no longer is.
+    assert world.first.is_held  # A successor does not know the lost writes.
     await kept_for(world, 60)
     assert world.first.is_held

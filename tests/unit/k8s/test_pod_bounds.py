@@ -119,7 +119,7 @@ def test_beside_it_nobody_takes_what_is_held_but_who_it_is_held_for(
 )
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_once_it_has_finished_nobody_is_kept_away(phase: str, spec: Written, state: State) -> None:
-    """A kubelet fails what it has no room for; the object stays."""
+    """A kubelet fails a pod without room for it; the object stays."""
     take(state, written(spec))
     assert not allows(state, "stranger")
     take(state, written(spec, phase))

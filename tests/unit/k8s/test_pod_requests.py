@@ -57,7 +57,7 @@ def test_a_resize_that_is_infeasible_does_not_count(
 def test_a_resize_counts_until_the_kubelet_has_looked_at_it(
     observed: dict[str, int], millicores: int
 ) -> None:
-    """Else what was let grow could be bound over before the kubelet allocates it."""
+    """Otherwise another pod could take an admitted growth before the kubelet allocates it."""
     containers = copy.deepcopy(POD["spec"]["containers"])
     containers[0]["resources"]["requests"]["cpu"] = "2"
     said = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", **observed}

@@ -24,11 +24,11 @@ class Time:
 
 
 class Asked(ScriptedClient):
-    """An API server that answers when it is told to.
+    """An API server that answers once a test allows it.
 
     Attributes:
-        answers: set once it does.
-        known: the tokens that it knows.
+        answers: set once the API server answers.
+        known: the valid tokens.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ async def test_fifty_calls_with_one_token_are_one_review() -> None:
     calls = [asyncio.create_task(reviewer.authenticate("t", "10.0.0.1")) for _ in range(50)]
     await settle()
     assert len(client.requests) == 1
-    calls[0].cancel()  # Whoever asked first does not wait any more.
+    calls[0].cancel()  # The first caller does not wait any more.
     client.answers.set()
     assert await asyncio.gather(*calls[1:]) == [ANN] * 49
     assert len(client.requests) == 1
@@ -161,7 +161,7 @@ async def test_junk_from_one_peer_is_asked_about_so_often_and_no_more() -> None:
     outcomes = await flood(reviewer, 640)
     assert len(client.requests) == 1 + MOST_FAILURES
     assert sum(isinstance(each, TooMany) for each in outcomes) == 640 - MOST_FAILURES
-    # A token that was somebody's before is asked about all the same, from there as well.
+    # A formerly valid token is reviewed all the same, from that peer as well.
     Time.now += BELIEVED_S
     await flood(reviewer, 640)
     assert await reviewer.authenticate("t", "10.0.0.1") == ANN

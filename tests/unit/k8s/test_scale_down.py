@@ -1,4 +1,4 @@
-"""The annotations that protect a node from scale-down, and those of other clients."""
+"""The annotations that protect a node from scale-down, and annotations of other clients."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def group_of(key: str) -> str:
 
 
 class Handling(RuleBasedStateMachine):
-    """Keys, and what may be said of them from what was done alone."""
+    """Keys, and the expectations on them that follow from the steps alone."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Handling(RuleBasedStateMachine):
         self.given: list[str] = []
 
     def look(self) -> None:
-        """See what is due by now."""
+        """Move the keys that are due to the touched ones."""
         due = {key for key, at in self.later.items() if at <= self.now}
         self.touched |= due
         self.later = {key: at for key, at in self.later.items() if key not in due}

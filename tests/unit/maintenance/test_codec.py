@@ -1,4 +1,4 @@
-"""MaintenanceWindows as they are written, what is refused, and what nodes are given."""
+"""MaintenanceWindows: their forms, their refusals, and the marks on nodes."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Nodes in hand are emptied by PodMoves, and what is left of these is deleted."""
+"""Nodes in maintenance are emptied by PodMoves, and left-over PodMoves are deleted."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def documents(*names: str) -> list[dict[str, Any]]:
 
 
 def reserver_of(name: str) -> dict[str, Any]:
-    """Return the container of reserver in a Deployment."""
+    """Return the container of Reserver in a Deployment."""
     (deployment,) = documents(f"{name}/deployment.yaml")
     spec = deployment["spec"]["template"]["spec"]
     containers = spec["containers"] + spec.get("initContainers", [])
@@ -25,7 +25,7 @@ def reserver_of(name: str) -> dict[str, Any]:
 
 
 def flags(container: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that reserver makes of its arguments."""
+    """Return the parameters that Reserver parses from its arguments."""
     command: Any = typer.main.get_command(app)
     program, *subcommand = container["command"]
     assert program == "reserver"
@@ -35,7 +35,7 @@ def flags(container: dict[str, Any]) -> dict[str, Any]:
 
 
 REBALANCE = {
-    # kind of manifest: where its pods' template is.
+    # Kind of manifest: the path of its pod template.
     "job": ("spec", "template"),
     "cronjob": ("spec", "jobTemplate", "spec", "template"),
     "deployment": ("spec", "template"),

@@ -85,7 +85,7 @@ def test_no_service_of_the_namespace_becomes_a_setting(name: str) -> None:
 
 
 def test_a_start_waits_for_no_api_server() -> None:
-    """Else the kubelet would end Reserver while the API server is away, and begin anew."""
+    """Otherwise the kubelet would restart Reserver while the API server is away."""
     (static,) = yaml.safe_load((MANIFESTS / "static-pod/patch.yaml").read_text())[0]["value"]
     for container in (reserver_of("base"), reserver_of("standby"), static):
         assert "/healthz" in str(container["startupProbe"])

@@ -11,7 +11,7 @@ def test_a_service_leads_to_ports_that_there_are() -> None:
     (service,) = documents("standby/service.yaml")
     (deployment,) = documents("standby/deployment.yaml")
     labels = deployment["spec"]["template"]["metadata"]["labels"]
-    # The leader writes the last one itself.
+    # The leader sets the last label itself.
     assert service["spec"]["selector"].items() <= (labels | {SERVING: "true"}).items()
     (name,) = reserver_of("standby")["env"]
     assert (name["name"], SERVING in labels) == ("RESERVER_POD_NAME", False)
@@ -27,7 +27,7 @@ def test_a_service_leads_to_ports_that_there_are() -> None:
 def test_each_port_that_is_reached_from_elsewhere_says_from_where(
     name: str, open_to_all: set[str]
 ) -> None:
-    """But for the extender's: kube-scheduler is on the host's network, which has no labels."""
+    """Except the extender's port: kube-scheduler uses the host's network, which has no labels."""
     (policy,) = documents(f"{name}/network-policy.yaml")
     (deployment,) = documents(f"{name}/deployment.yaml")
     template = deployment["spec"]["template"]
@@ -72,7 +72,7 @@ def test_metrics_are_served_where_their_service_leads_and_to_who_may_scrape() ->
     (endpoint,) = monitor["spec"]["endpoints"]
     assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
     assert endpoint["port"] == port["name"]
-    # One that stands by is not ready, and has metrics.
+    # A standby is not ready, and has metrics.
     assert service["spec"]["publishNotReadyAddresses"]
     added_to = {
         each["target"]["kind"]: [one["value"] for one in yaml.safe_load(each["patch"])]

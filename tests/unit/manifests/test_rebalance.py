@@ -74,7 +74,7 @@ def test_who_rebalances_may_what_a_round_asks_for_and_no_more() -> None:
 
 
 def test_who_empties_nodes_may_read_and_patch_them_and_is_who_rebalances() -> None:
-    """Beside what tests/e2e/apart/test_rebalance.py runs with."""
+    """In addition to the rights in tests/e2e/apart/test_rebalance.py."""
     role, binding = documents("components/emptying/rbac.yaml")
     (rule,) = role["rules"]
     assert (rule["resources"], rule["verbs"]) == (["nodes"], ["get", "patch"])

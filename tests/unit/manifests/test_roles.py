@@ -33,7 +33,7 @@ def test_there_is_a_role_for_each_method() -> None:
 
 
 USERS_RIGHTS = {
-    # What docs/grpc.md and docs/reservations.md say of them, and no more.
+    # The rights in docs/grpc.md and docs/reservations.md, and no more.
     "reserver-edit": {
         "reservations": {*READ, "create", "update", "patch", "delete", "deletecollection"},
         "reservations/capacity": {"get", "list"},

@@ -32,7 +32,7 @@ def test_the_command_line_and_a_scraper_find_the_static_pod() -> None:
 
 
 def stub(folder: Path, server: str) -> str:
-    """Make a kubectl of another version than the cluster's; return what PATH is with it."""
+    """Create a kubectl of another version than the cluster's; return the PATH with it."""
     folder.mkdir()
     told = f"clientVersion:\n  gitVersion: v1.99.0\nserverVersion:\n  gitVersion: {server}\n"
     (folder / "kubectl").write_text(f"#!/bin/sh\ncat <<'E'\n{told}E\n")
@@ -63,7 +63,7 @@ def test_the_static_pod_gives_flags_that_reserver_takes_and_closes_its_ports() -
     patch: list[dict[str, Any]] = yaml.safe_load((MANIFESTS / "static-pod/patch.yaml").read_text())
     (container,) = next(each["value"] for each in patch if each["path"] == "/spec/initContainers")
     given = flags(container)
-    # On the host's network every process reaches what listens on loopback.
+    # On the host's network every process reaches ports on loopback.
     assert given["bind_address"] == "127.0.0.1"
     assert given["extender_client_ca_file"]
     assert given["grpc_loopback_tls"]

@@ -29,7 +29,7 @@ def test_the_webhooks_lead_to_what_reserver_serves() -> None:
 
 
 def test_the_webhooks_port_is_closed_until_addresses_are_named() -> None:
-    """Nobody is asked for a certificate there; a rule without `from` would let everybody in."""
+    """The port asks no client for a certificate; a rule without `from` would admit all clients."""
     (component,) = documents(f"{WEBHOOKS}/kustomization.yaml")
     assert not [each for each in component["patches"] if each["target"]["kind"] == "NetworkPolicy"]
     policies = [

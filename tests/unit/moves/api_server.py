@@ -30,11 +30,11 @@ class Api(ApiClient):
     """An API server in memory.
 
     Attributes:
-        objects: by path.
-        events: that no watch has shown yet: collection, type and object.
-        written: what was written, and when Reserver is killed.
-        no_pods: what a copy is answered; None if it is created.
-        refusals: what an eviction is answered, in turn; it is carried out once they are used up.
+        objects: the stored objects, by path.
+        events: the events that no watch has shown yet: collection, type and object.
+        written: the writes, and the write at which Reserver is killed.
+        no_pods: the error that answers the creation of a copy; None creates the copy.
+        refusals: the errors of the next evictions, in turn; later evictions are carried out.
     """
 
     def __init__(self) -> None:
@@ -147,9 +147,9 @@ class Api(ApiClient):
 
 
 class SteadyEtcd(EtcdCheck):
-    """An etcd that nobody replaces.
+    """An etcd that is never replaced.
 
-    To ask one would take a watch to show what was deleted, and watches wait for the next round.
+    A real check needs a watch to show deletions, and watches wait for the next round.
     """
 
     async def agrees(self, *_: object) -> bool:

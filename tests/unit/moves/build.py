@@ -1,4 +1,4 @@
-"""Moves and what they see, so that a scenario reads as what it is about."""
+"""Moves and their observations, in few words for scenarios."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def move(phase: MovePhase = MovePhase.PENDING, spec: MoveSpec | None = None) -> 
 
 
 def wanted(**fields: object) -> MoveSpec:
-    """Return what is wanted of a move of shop/web."""
+    """Return the spec of a move of shop/web."""
     return MoveSpec(pod=PodName("shop", "web"), **fields)  # type: ignore[arg-type]
 
 
@@ -50,11 +50,11 @@ def leaving() -> ObservedPod:
 def seen(
     pod: ObservedPod | None = POD, seat: ObservedSeat | None = None, **fields: object
 ) -> Observation:
-    """Return what a step looks at."""
+    """Return the observation that a step reads."""
     return Observation(pod=pod, seat=seat, **fields)  # type: ignore[arg-type]
 
 
 def judged(made: Move, what: Observation) -> tuple[MovePhase, MoveReason | None]:
-    """Return where a move is after a step."""
+    """Return the phase and the reason of a move after a step."""
     status = advance(made, what, NOW).move.status
     return status.phase, status.reason

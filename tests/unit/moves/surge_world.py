@@ -1,4 +1,4 @@
-"""The world of a move whose pod surges: a Deployment, a kubelet, and who counts what is ready."""
+"""The world of a move whose pod surges: a Deployment, a kubelet and a count of ready pods."""
 
 from copy import deepcopy
 from typing import Any
@@ -99,7 +99,7 @@ class SurgeWorld(World):
         return [each for each in self.api.of(PODS) if _controller(each) == f"rs-{of}"]
 
     def _replica_set(self) -> None:
-        """Make what is missing, and remove what is too many, as the real one ranks pods."""
+        """Create missing pods, and remove excess pods in the order of the real ReplicaSet."""
         pods, makes = self.pods(), self.has_set and not self.is_deleted
         for _ in range(self.replicas - len(pods) if makes else 0):
             self.make_pod()

@@ -11,7 +11,7 @@ from tests.unit.moves.world import World
 
 GROUP = {"name": "chain", "size": 1}
 PLAN = (("b", "worker-1"), ("web", "worker-2"), ("c", "worker-1"))
-"""Node worker-1 has room for one pod beside web's; worker-2 is full of b and d. So b goes first."""
+"""Node worker-1 has room for one pod next to web; worker-2 is full of b and d. So b goes first."""
 
 
 class Chain(World):

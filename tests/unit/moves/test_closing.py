@@ -58,7 +58,7 @@ async def until(world: World, phase: str, reason: str = "") -> None:
 
 
 async def made(nodes: int = 3, **to: Any) -> World:
-    """Return a world with a move from worker-1; worker-3 is only what is left beside worker-2."""
+    """Return a world with a move from worker-1, for which worker-2 and worker-3 are left."""
     world = World(nodes=nodes)
     world.is_strict = True
     await world.start()

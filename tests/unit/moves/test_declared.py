@@ -1,4 +1,4 @@
-"""PodMoveGroups as a watch shows them: who is a member, and when they are deleted."""
+"""PodMoveGroups as a watch shows them: their members and their deletion."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class World:
         self.moves.put(decode(MoveObject, encode(item)))
 
     async def work(self) -> list[str]:
-        """Work once; return what was deleted."""
+        """Work once; return the deleted paths."""
         await self.groups.work(["g"])
         return [request.path for request in self.client.requests]
 

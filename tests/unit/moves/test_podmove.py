@@ -1,4 +1,4 @@
-"""PodMoves as they are written, what is said of them, and the seat that is written for one."""
+"""PodMoves as users write them, their status, and the seat of a PodMove."""
 
 import json
 from functools import cache

@@ -48,7 +48,7 @@ async def test_a_clone_set_is_asked_by_its_scale() -> None:
     client = ScriptedClient(LISTED, TWO, {"kind": "Scale", "spec": {}})
     asked = workloads(client)
     assert await asked.wants(SHOP_WEB) == WantedPods(2)
-    assert await asked.wants(SHOP_WEB) == WantedPods(0)  # Which Go leaves out.
+    assert await asked.wants(SHOP_WEB) == WantedPods(0)  # Go omits a zero.
     assert [each.path for each in client.requests] == [f"/apis/{KRUISE}", SCALE, SCALE]
 
 

@@ -1,4 +1,4 @@
-"""What a move with a copy of its pod does next, a situation at a time."""
+"""The next step of a move with a copy of its pod, in each situation."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -96,7 +96,7 @@ def test_a_copy_that_was_announced_is_started_even_if_another_pod_is_not_ready_n
 
 
 def test_a_move_waits_for_the_other_pods_for_half_of_the_time_since_its_turn() -> None:
-    """It has waited for its turn for long, which says nothing about the other pods."""
+    """A long wait for the turn shows nothing about the other pods."""
     assert not step(STARTED, surge(others=OTHERS), LONG_AGO).move.status.fallback
     begun = {"started_at": LONG_AGO}
     assert step(begun, surge(others=OTHERS), LONG_AGO).move.status.fallback == OTHERS

@@ -26,7 +26,7 @@ class Swap(World):
         self.make_pod("worker-2", of="db")
 
     def write(self, **aside: Any) -> None:
-        """Write what a round would."""
+        """Write the PodMoves of a round."""
         uids = {name: self.pods(name)[0]["metadata"]["uid"] for name in ("web", "db")}
         common = {"group": GROUP}
         aside = {"to": {"node": "worker-3"}, **common, **aside}

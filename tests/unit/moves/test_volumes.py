@@ -212,7 +212,7 @@ async def test_a_volume_that_is_attached_there_already_counts_once() -> None:
     world = await made(*ALL)
     world.limit_volumes("worker-2", 1)
     world.others = ("b",)
-    world.make_pod("worker-2", of="b")  # It uses the same claim.
+    world.make_pod("worker-2", of="b")  # The pod uses the same claim.
     world.move(name(world), to={"node": "worker-2"})
     assert (await world.settle())["reason"] == "Landed"
 

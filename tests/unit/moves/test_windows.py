@@ -108,7 +108,7 @@ def test_windows_that_are_never_open_at_once_are_looked_at_again_later() -> None
 def test_a_look_takes_little_however_many_windows_are_never_open_at_once(
     own: str, number: int
 ) -> None:
-    """Beside the windows of the configuration: any pod may have its own annotation."""
+    """Any pod may add its own annotation to the windows of the configuration."""
     nights = [
         {"cron": f"{minute} 22 * * *", "duration": "6h", "timeZone": "Europe/Berlin"}
         for minute in range(number)

@@ -40,15 +40,15 @@ class World:
     """Some nodes, ReplicaSets with a pod each, and Reserver.
 
     Attributes:
-        api: what is written.
-        reserver: the process that runs now.
-        replicas: how many pods the ReplicaSet web wants.
-        others: the other ReplicaSets, which want one each.
-        cpu: what each pod requests.
+        api: the stored objects.
+        reserver: the running process.
+        replicas: the desired pods of the ReplicaSet web.
+        others: the other ReplicaSets, each with one desired pod.
+        cpu: the request of each pod.
         claims: the PersistentVolumeClaims that each pod uses.
         schedules: whether pods are bound.
-        is_strict: only to their seats, and as far as those are open.
-        tasks: own the writes of Reservations.
+        is_strict: whether pods are bound only to their seats, on open nodes.
+        tasks: the tasks that write Reservations.
     """
 
     collections: ClassVar = {
@@ -205,7 +205,7 @@ class World:
         self._reflector(path).distrust(10.0)
 
     def mend_watch(self, path: str) -> None:
-        """Have Reserver see what it lacked."""
+        """Show Reserver the missed changes, and end the lag."""
         self.watch()
         self._reflector(path)._lag.end()
 
@@ -216,7 +216,7 @@ class World:
         return (*self.reserver.reflectors, *self.reserver.features.unawaited)
 
     def watch(self) -> None:
-        """Have Reserver see what has happened."""
+        """Show Reserver the events since the last watch."""
         views = {each.path: each.view for each in self._reflectors()}
         paths = {collection: path for path, collection in self.collections.items()}
         events, self.api.events = self.api.events, []

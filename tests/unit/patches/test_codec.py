@@ -276,7 +276,7 @@ def test_the_schema_states_the_bounds_of_the_reader() -> None:
 
 
 def bounded(schema: dict[str, Any], path: str) -> list[str]:
-    """Return the paths of what has no bound."""
+    """Return the paths of fields without a bound."""
     found = []
     kind = schema.get("type")
     if kind == "array":

@@ -21,7 +21,7 @@ HOME = "/api/v1/namespaces/reserver-system/pods"
 
 
 class Pods:
-    """The pods of a namespace: whether each has the label; what is refused is refused once."""
+    """The pods of a namespace, and whether each has the label; each refusal happens once."""
 
     def __init__(self, **serving: bool) -> None:
         self.serving = serving

@@ -1,4 +1,4 @@
-"""The configuration file is read beside the event loop, however large it is."""
+"""The configuration file is read while the event loop goes on, whatever its size."""
 
 from __future__ import annotations
 

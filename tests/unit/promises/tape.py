@@ -37,7 +37,7 @@ class Tape:
         self.revision = 100
         self._objects: dict[tuple[str, str], dict[str, Any]] = {}
 
-    # What time does
+    # Time
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -175,7 +175,7 @@ class Tape:
     def drop_store(self, configmap: str = STORE) -> None:
         self._delete("configmaps", configmap)
 
-    # What the recorder may miss
+    # Gaps of the recorder
 
     def outage(self, seconds: float) -> None:
         since = self.now
@@ -183,7 +183,7 @@ class Tape:
         self._record("", "OUTAGE", {"since": since})
 
     def miss(self, collection: str, since_revision: int, gone: Iterable[str] = ()) -> None:
-        """Take back what was recorded of a collection after a revision, and list it anew."""
+        """Remove the records of a collection after a revision, and list the collection anew."""
         missed = [
             record
             for record in self.records

@@ -23,12 +23,12 @@ def reserve(tape: Tape, **more: Any) -> None:
 
 
 def forge(tape: Tape, node: str, *refs: str) -> None:
-    """Write a pod that says of itself, from its creation, that it claimed what it matches."""
+    """Write a pod whose annotations claim, from its creation on, reservations that it matches."""
     tape.pod("forged", "0", labels=WEB, annotations=claiming(*refs), nodeName=node)
     tape.wait(5)
 
 
-# Where a claim counts
+# The node of a claim
 
 
 @pytest.mark.parametrize("node", ["m", "no-such-node"])
@@ -38,7 +38,7 @@ def test_a_claim_elsewhere_ends_nothing_and_who_took_that_for_its_end_is_found(
     reserve(tape)
     forge(tape, node, PLACE)
     tape.wait(60)
-    assert tape.kinds() == []  # It stands for good: nobody has claimed it.
+    assert tape.kinds() == []  # The unclaimed reservation stays.
     tape.land("stranger", "n")
     tape.edit({"web": None})
     assert tape.kinds() == [Kind.GIVEN_AWAY, Kind.RESERVATION_LOST]
@@ -92,7 +92,7 @@ def test_what_has_no_place_yet_may_have_one_where_it_is_claimed(tape: Tape) -> N
     assert tape.kinds() == []
 
 
-# Whose
+# The pod of a claim
 
 
 @pytest.mark.parametrize("forged", [{}, claiming(f"{STORE}/hold-owner")])
@@ -151,7 +151,7 @@ def test_a_binding_that_was_never_written_ends_nothing(fate: str, tape: Tape) ->
     """Of its slot it takes what its pod requests; the rest may be given away meanwhile."""
     refs = two_seats(tape, cpu="3")
     tape.pod("owner", cpu="2")
-    tape.land("stranger", "n", cpu="2")  # Fits beside the pod, not beside the slot.
+    tape.land("stranger", "n", cpu="2")  # Fits next to the pod, not next to the slot.
     if fate == "gone":
         tape.delete("owner")
     elif fate == "bound later":

@@ -87,7 +87,7 @@ def test_an_owner_that_waits_for_other_reasons(tape: Tape) -> None:
     tape.reserve("owner", **LEND)
     borrower(tape, cpu="1")
     tape.pod("owner", cpu="2")
-    tape.refuse("owner")  # There is room: its seat, and a CPU beside.
+    tape.refuse("owner")  # There is room: the seat, and one more CPU.
     tape.wait(60)
     assert tape.kinds() == []
 

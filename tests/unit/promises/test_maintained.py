@@ -21,7 +21,7 @@ class Maintained(Tape):
         self.wait(10)
 
     def become(self, *conditions: str, mark: str = "", is_cordoned: bool = True) -> None:
-        """Write the first node as a window, or somebody else, leaves it."""
+        """Write the first node as a window, or another client, leaves it."""
         body: dict[str, Any] = self._objects["nodes", "/worker-1"]
         body["metadata"]["annotations"] = {"reserver.io/maintenance": mark} if mark else {}
         body["spec"] = {"unschedulable": True} if is_cordoned else {}
@@ -59,7 +59,7 @@ def test_nothing_new_is_placed_on_a_node_that_is_emptied(
     [
         ("found-cordoned:window.1", "", [LIFTED]),
         ("cordoned:window.1", "", []),
-        ("found-cordoned:window.1", "found-cordoned:window.1", []),  # Somebody uncordons it.
+        ("found-cordoned:window.1", "found-cordoned:window.1", []),  # Uncordoned by others.
         ("cordoned:other.1 found-cordoned:window.1", "", []),
     ],
 )

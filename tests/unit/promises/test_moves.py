@@ -241,7 +241,7 @@ def test_a_seat_that_came_and_went_in_a_gap_shows_in_its_claim(
     tape.bind("web-1", node, *claims)
     tape._delete("reservations", "shop/seat")
     tape.miss("reservations", before, gone=["shop/seat"])
-    assert tape.records.pop()["type"] == "LISTED"  # It is not there any more.
+    assert tape.records.pop()["type"] == "LISTED"  # The seat is gone.
     assert tape.found(WITHOUT) == found
 
 

@@ -175,7 +175,7 @@ def test_one_that_may_have_been_offered_the_lenient_one_may_land_elsewhere(tape:
     ("policy", "claims", "kinds"),
     [
         ("Require", [], [Kind.OFF_SEAT]),
-        ("Require", [SEATS], []),  # It was placed there, and claimed before that was written.
+        ("Require", [SEATS], []),  # The seat was claimed before its place was written.
         ("Prefer", [], []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Reservations that replace claimed slots: how many they have, and what they certainly hold."""
+"""Reservations that replace claimed slots: the number of slots, and the room that is held."""
 
 from __future__ import annotations
 

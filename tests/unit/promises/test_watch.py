@@ -1,4 +1,4 @@
-"""The recorder misses nothing that the API server still has, and says what it missed otherwise."""
+"""The recorder misses nothing that the API server still has, and reports each other gap."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Response:
 
 
 def record(tmp_path: Path, *answers: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return what a watch writes for these answers, and from where it asked to go on."""
+    """Return the records of a watch of these answers, and the resourceVersions of its requests."""
     stopping, asked = threading.Event(), []
     script = iter(answers)
 

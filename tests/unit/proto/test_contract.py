@@ -1,4 +1,4 @@
-"""The contract: that the committed code is what it generates, and that it reads as one."""
+"""The contract: the committed code is the generated code, and the files have one style."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Shop(World):
             store.cache.abandon_unfinished()
 
     async def round(self) -> None:
-        """Let watches and Reserver have a turn; what is to be deleted goes last."""
+        """Run the watches and Reserver once; deletions come last."""
         self.watch()
         assembly = self.reserver
         assert assembly.features.provisioner is not None
@@ -190,7 +190,7 @@ class Shop(World):
         await self._seen()
 
     async def _seen(self) -> None:
-        """Let what is under way go on, and watches show what it wrote; Reserver may be dead."""
+        """Let requests under way finish, and watches show their writes; Reserver may be killed."""
         await self.time.settle()
         if self.api.is_struck:
             raise Crash

@@ -1,4 +1,4 @@
-"""Room for a ProvisioningRequest is looked for once watches have shown what they missed."""
+"""Room for a ProvisioningRequest is searched once watches have caught up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_a_booking_is_not_revoked_because_its_reservations_are_shown_after
     await shop.settle()
     seats = {path: shop.api.objects.pop(path) for path in list(shop.api.objects) if SEATS in path}
     assert len(seats) == len(POD_SETS)
-    await shop.start()  # Beside the one that holds them, which wrote them a moment ago.
+    await shop.start()  # Next to the Reserver that wrote the seats a moment ago.
     shop.api.objects.update(seats)
     for _ in range(3):
         await shop.round()

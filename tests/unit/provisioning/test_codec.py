@@ -154,7 +154,7 @@ def test_a_template_that_cannot_be_held_room_for_is_refused(template: dict[str, 
 
 
 def asking(template: dict[str, Any], counts: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Return what is written for a request whose podSets have so many pods, all of a template."""
+    """Return the objects for a request whose podSets have so many pods, all of a template."""
     pod_sets = tuple(PodSet("worker", count) for count in counts)
     request = ProvisioningRequest(name=PodName("shop", "job"), uid="0123456789", pod_sets=pod_sets)
     body = json.dumps({"template": template}).encode()

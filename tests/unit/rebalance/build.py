@@ -43,9 +43,9 @@ def taint(key: str, value: str = "", effect: str = "NoSchedule") -> dict[str, st
 
 
 def pod(name: str, on: str = "", **parts: Any) -> dict[str, Any]:
-    """Return a pod of a ReplicaSet that runs; each part adds to, or replaces, one of the object.
+    """Return a running pod of a ReplicaSet; each part adds to, or replaces, a part of the object.
 
-    `metadata`, `spec` and `status` are merged; `requests` and `image` are those of its container.
+    `metadata`, `spec` and `status` are merged; `requests` and `image` are parts of its container.
     """
     container = {
         "name": "c",
@@ -73,7 +73,7 @@ def pods(count: int, on: str, prefix: str = "p", **parts: Any) -> Objects:
 
 
 def cluster_of(*objects: dict[str, Any]) -> ClusterState:
-    """Return what a dump of some objects says."""
+    """Return the cluster in a dump of some objects."""
     read = read_dump(json.dumps({"kind": "List", "items": objects}).encode())
     assert not read.broken, read.broken
     return read.inventory
@@ -86,7 +86,7 @@ def outcome(
     limits: EvictionLimits | None = None,
     **policy: Any,
 ) -> Plan:
-    """Return what a cycle of one profile does at `NOW`; all plugins are deschedule plugins."""
+    """Return the plan of one profile at `NOW`; all plugins are deschedule plugins."""
     profile = Profile(name="test", evictor=evictor or DefaultEvictor(), deschedule=plugins)
     limited = DeschedulerPolicy(profiles=(profile,), limits=limits or EvictionLimits(), **policy)
     return plan(cluster_of(*objects), limited, NOW)

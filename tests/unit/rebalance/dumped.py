@@ -1,4 +1,4 @@
-"""Dumps, and what is read of them."""
+"""Dumps, and the clusters that are read from them."""
 
 import json
 from typing import Any

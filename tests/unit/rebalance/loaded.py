@@ -42,14 +42,14 @@ def cores(percent: float) -> dict[str, float]:
 
 
 class World:
-    """A cluster of which the load is written down.
+    """A cluster with a given load.
 
     Attributes:
         used: the cpu that each node uses, in percent; a node that is missing has no metrics.
         pods: the pods, each with the cpu that it uses in percent of a node.
         nodes: the nodes, by name.
-        rounds: what the latest round wants to have remembered.
-        moves: which pod went where, and why.
+        rounds: the memory of the latest round.
+        moves: each pod that left, its target and the reason.
     """
 
     def __init__(self, used: dict[str, float], *pods: tuple[ListedPod, float]) -> None:

@@ -1,4 +1,4 @@
-"""A dump of a cluster: which forms are read, what is read from them, what a broken object costs."""
+"""A dump of a cluster: its forms, the objects in it, and the cost of a broken object."""
 
 import json
 from typing import Any
@@ -77,7 +77,7 @@ def test_a_dump_of_one_object_a_line_is_read_line_by_line() -> None:
 
 def test_a_pod_of_a_dump_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [json.dumps({"apiVersion": "v1", **written_pod(f"p{n}")}).encode() for n in range(100)]
-    read_lines(lines[:1])  # What pods have in common is read with the first one.
+    read_lines(lines[:1])  # Shared parts are read with the first pod.
     decoded = []
 
     def counting(kind: Any, raw: Any) -> Any:

@@ -102,10 +102,10 @@ def test_load_that_was_evicted_counts_no_more_at_once() -> None:
 
 
 def test_load_that_was_evicted_is_debited_until_a_reading_covers_only_the_time_since() -> None:
-    memory = departed(remembered(read(100, n1=4000)), [GONE])  # It may take until 130 to end.
+    memory = departed(remembered(read(100, n1=4000)), [GONE])  # The pod may take until 130 to end.
     memory = remembered(read(115, n1=4000), read(130, n1=4000), memory=memory)
     assert cpu(memory) == {"n1": 3000}
-    memory = remembered(read(136, n1=3600), memory=memory)  # It was there for nine seconds of 15.
+    memory = remembered(read(136, n1=3600), memory=memory)  # The pod ran for nine of 15 seconds.
     assert cpu(memory) == {"n1": 3000}
     memory = remembered(read(160, n1=3000), memory=memory)
     assert cpu(memory) == {"n1": 3000}

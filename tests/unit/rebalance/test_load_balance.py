@@ -66,7 +66,7 @@ def test_the_idle_capacity_bounds_what_moves() -> None:
     pods = ((pod(f"p{n:02}"), 3.0) for n in range(30))
     world = World({"hot": 100, "cool": 40}, *pods)
     world.round(replace(pool(high_thresholds={"cpu": 50}), node_fit=False))
-    assert len(world.moves) == 4  # 10 % are idle: the fourth takes what is left.
+    assert len(world.moves) == 4  # 10 % are idle: the fourth pod takes the rest.
 
 
 def test_pods_of_low_priority_leave_first_and_then_those_that_relieve_most() -> None:

@@ -53,7 +53,7 @@ def spread_pod(name: str, at: str, *keys: str, hard: bool = True) -> ListedPod:
 
 @pytest.mark.parametrize("hard", [True, False])
 def test_descheduler_1535_sixteen_moves_for_a_rack_that_came_back(*, hard: bool) -> None:
-    """Upstream evicts 26: it solves the constraint of racks and that of nodes one by one."""
+    """Upstream evicts 26: it solves the constraints of racks and of nodes one by one."""
     counts = [6, 6, 5, 4, 6, 5, 5, 5, 0, 0, 0, 0, 6, 6, 5, 5]
     nodes = [host(f"n{n:02}", rack=f"rack{n // 4}", cpu="16") for n in range(16)]
     pods = [

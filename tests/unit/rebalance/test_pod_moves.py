@@ -204,7 +204,7 @@ async def test_room_for_a_pending_pod_is_written_first_and_nobody_begins_before_
     assert first["spec"]["group"] == second["spec"]["group"]
     assert first["spec"]["group"] == {"name": "rebalance-f4240-000", "size": 2}
     (event,) = [each.body for each in client.requests if each.path.endswith("/events")]
-    assert event["regarding"]["name"] == "web-0"  # Nobody evicts who has no node.
+    assert event["regarding"]["name"] == "web-0"  # A pod without a node is not evicted.
 
 
 async def test_a_profile_whose_name_cannot_be_a_label_is_left_out(clock: list[float]) -> None:
@@ -230,7 +230,7 @@ async def test_a_group_of_several_namespaces_is_declared_before_its_moves(
     assert group["spec"]["members"] == [
         {"namespace": "shop", "name": name, "uid": "uid-web-0"},
         {"namespace": "db", "name": "rebalance-f4240-001", "uid": "uid-db-0"},
-        {"namespace": "shop", "name": "rebalance-f4240-002"},  # It follows the first one.
+        {"namespace": "shop", "name": "rebalance-f4240-002"},  # This move follows the first one.
     ]
     said = {"name": name, "size": 1, "acrossNamespaces": True}
     assert [each["spec"]["group"] for each in written(client)] == [said] * 3

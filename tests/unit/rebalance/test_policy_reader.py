@@ -1,6 +1,6 @@
 """Policy files, as descheduler v0.36 takes and refuses them.
 
-What is expected here is what upstream's own code said (hack/descheduler).
+The expectations are the output of upstream's own code (hack/descheduler).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def prod(name: str, on: str = "busy") -> ListedPod:
 
 
 def busy(*pods: tuple[ListedPod, float], **used: float) -> World:
-    """Return a node at 70 %, of which prod pods use 60 %, batch pods 10 %, beside others."""
+    """Return a world with a node at 70 %, of which prod pods use 60 % and batch pods 10 %."""
     mine = [(prod(f"p{n}"), 12.0) for n in range(5)]
     return World(
         {"busy": 70.0, **used}, *mine, (pod("batch", "busy", priority=-1, **BATCH), 10.0), *pods

@@ -1,4 +1,4 @@
-"""Against a server that answers what a test tells it to: a real one is in tests/e2e."""
+"""Queries to a server whose answers a test sets; tests/e2e queries a real Prometheus."""
 
 import asyncio
 import json
@@ -21,11 +21,11 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Told:
-    """A server that answers each query as it is told.
+    """A server whose answers a test sets.
 
     Attributes:
-        answers: by query; what is missing is an empty vector.
-        requests: what was asked, with the token.
+        answers: the answers by query; any other query gets an empty vector.
+        requests: the queries, with the token.
     """
 
     def __init__(self) -> None:

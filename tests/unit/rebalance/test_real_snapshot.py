@@ -1,4 +1,4 @@
-"""A real cluster beside its optimum, which CP-SAT has proved.
+"""A real cluster compared with its optimum, which CP-SAT has proved.
 
 `data/reset_vm_pm_id_clear2.json.gz` is `data/reset_vm_pm_id_clear2.json` of
 github.com/bytedance/DRL-based-VM-Rescheduling at a1232df (Apache-2.0): 236 machines with two NUMA

@@ -48,7 +48,7 @@ def planned(cluster: ClusterState, wanted: DeschedulerPolicy, now: float) -> Pla
 
 
 def landed(each: ListedPod, move: PlannedMove, now: float) -> ListedPod:
-    """Return what has taken a pod's place."""
+    """Return the pod that replaces a moved pod."""
     assert move.target is not None
     return msgspec.structs.replace(
         each,
@@ -63,8 +63,8 @@ def landed(each: ListedPod, move: PlannedMove, now: float) -> ListedPod:
 
 
 def carried_out(cluster: ClusterState, plan: Plan, now: float) -> ClusterState:
-    """Return a cluster once all moves are made; what has ended is gone for good."""
-    last = {move.uid: move for move in plan.moves}  # A swap moves one of them twice.
+    """Return a cluster after all moves; pods that have ended do not return."""
+    last = {move.uid: move for move in plan.moves}  # A swap moves one pod twice.
     pods = (
         landed(each, last[each.pod.uid], now) if each.pod.uid in last else each
         for each in cluster.pods

@@ -53,7 +53,7 @@ KEYED = {
 TAINTED_ZONES = [*ZONES[:2], node("n2", labels={"zone": "2"}, taints=[taint("k")])]
 
 SPREADING: dict[str, tuple[Objects, dict[str, Any], dict[str, int]]] = {
-    # How many pods leave each zone.
+    # The number of pods that leave each zone.
     "even": ([*ZONES, *_over(2, 2, 2)], {}, {}),
     "within the skew": ([*ZONES, *_over(2, 1, 1)], {}, {}),
     "two too many": ([*ZONES, *_over(4, 1, 1)], {}, {"a": 2}),

@@ -1,4 +1,4 @@
-"""Rounds that follow each other until no node can be emptied, and what is said at their end."""
+"""Rounds that follow each other until no node can be emptied, and their last messages."""
 
 from __future__ import annotations
 

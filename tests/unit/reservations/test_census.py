@@ -17,7 +17,7 @@ def test_a_census_counts_the_phases_and_the_holds_without_room() -> None:
     found = outcome(hold_metrics.take(state.snapshot, state.ledger, ("cpu",)))
     expected = {Phase.ACTIVE: 1, Phase.FAILED: 1, Phase.PENDING: 1, Phase.EXPIRED: 1}
     assert found.phases == expected
-    assert found.unbacked == {NAMESPACE: 1}  # What is over holds nothing.
+    assert found.unbacked == {NAMESPACE: 1}  # Ended reservations hold nothing.
     assert found.held == {"cpu": {NAMESPACE: 2000}}
 
 

@@ -136,7 +136,7 @@ class TestUpgrade:
 
 
 class TestRollback:
-    """Beside each claim stands what an older version calls it."""
+    """Each claim is also stored by its name in an older version."""
 
     def test_a_binding_names_it_both_ways(self) -> None:
         first = kept()

@@ -30,7 +30,7 @@ BOOKKEEPING = {
     "_uncount",
     "insert",
 }
-"""Moves what was judged from one dict to another; nothing there depends on what is written."""
+"""Functions that move judged entries between dicts, whatever the entries contain."""
 
 
 class Boom(Exception):
@@ -59,7 +59,7 @@ def _judges(frame: FrameType | None) -> bool:
     if frame is None or "/reserver/" not in frame.f_code.co_filename:
         return False
     own = frame.f_code.co_qualname
-    if own.startswith("sparing."):  # It confines what is raised, and reads nothing itself.
+    if own.startswith("sparing."):  # Catches errors, and reads nothing itself.
         return False
     while frame is not None and frame.f_code.co_name not in BOOKKEEPING:
         frame = frame.f_back

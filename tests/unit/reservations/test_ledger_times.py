@@ -106,7 +106,7 @@ def test_what_is_to_come_is_not_forgotten_if_the_clock_is_set_back_between_two_s
 def test_what_starts_later_stands_behind_what_has_started(
     ledger: Ledger, moments: tuple[float, ...]
 ) -> None:
-    """Also if nothing is written in between, and before what is written afterwards."""
+    """Also if nothing is written in between, and before later writes."""
     first, second, third = (
         reservation("z", starts=100.0, cpu="1"),
         reservation("y", starts=200.0, cpu="2"),

@@ -55,7 +55,7 @@ def began(written: Reservation, when: Written, pods: Iterable[Pod] = ()) -> Stat
 
 
 def in_configmap(state: State, written: Reservation) -> Record:
-    """Return what a companion would record of it."""
+    """Return the record of a reservation in a companion."""
     status = ShortNodes.of(state.snapshot)
     text = show(Entries((written,)), lambda each: status.status(each, state.ledger))
     ((_, entry),) = recorded_claims(text)
@@ -63,7 +63,7 @@ def in_configmap(state: State, written: Reservation) -> Record:
 
 
 def in_object(state: State, written: Reservation) -> Record:
-    """Return what the status of an object would record of it."""
+    """Return the record of a reservation in the status of an object."""
     ledger, ref = state.ledger, written.ref
     told = ShortNodes.of(state.snapshot).status(written, ledger)
     landed = ledger.landed(ref)
@@ -75,7 +75,7 @@ def in_object(state: State, written: Reservation) -> Record:
 
 
 def restarted(written: Reservation, record: Record, pods: Iterable[Pod] = ()) -> State:
-    """Return a state that knows what was recorded, and the pods that are left."""
+    """Return a state that has read a record, and the pods that are left."""
     state = began(written, Written(0, 5), pods)
     claims, landed = record
     state.ledger.past.recall(written.ref, written.digest, claims, landed, SLOTS + 100)
@@ -110,7 +110,7 @@ def test_a_restart_forgets_no_claim_and_counts_none_twice(
         after = restarted(written, record, left)
         assert after.ledger.claimed(written.ref) == COUNT
         assert held(after) == held(before)
-        # What the watch shows only now was recorded by another Reserver meanwhile.
+        # Another Reserver recorded these claims before the watch showed the pods.
         for each in pods[gone:]:
             after.pod_seen(each)
         assert after.ledger.claimed(written.ref) == COUNT
@@ -122,7 +122,7 @@ def test_a_restart_forgets_no_claim_and_counts_none_twice(
 
 @forms
 def test_what_is_recorded_is_the_same_whoever_records_it(recorded: Recorded) -> None:
-    """Reservers beside each other would write it in turn for ever."""
+    """Otherwise two Reservers would overwrite the record in turn for ever."""
     written = jobs(*NODES)
     first = began(written, Written(5, 5))
     for number in range(COUNT):

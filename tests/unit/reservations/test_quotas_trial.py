@@ -1,4 +1,4 @@
-"""Whether what would be written could hold, beside what waits for a quota."""
+"""Trials of reservations in a quota for which others wait."""
 
 from dataclasses import replace
 

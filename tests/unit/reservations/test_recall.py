@@ -151,7 +151,7 @@ def test_an_entry_known_to_be_older_than_a_binding_is_ended_by_it(ledger: Ledger
 def test_a_predecessors_binding_is_not_written_down_as_a_claim_while_it_is_unsure(
     ledger: Ledger,
 ) -> None:
-    """Beside it stands a later version of the store, at which only what was sure is known."""
+    """Next to the record is a later version of the store, at which only certain claims are read."""
     ledger.put(NAMED, Written(0, 20))
     ledger.past.recall_binding(bound("web-0", 10), exact=True)
     assert ledger.recorded(NAMED.ref) == {}

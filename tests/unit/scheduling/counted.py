@@ -1,4 +1,4 @@
-"""Work that is counted, and what is written to cause it."""
+"""Counts of work, and objects that cause the work."""
 
 import json
 from collections.abc import Sequence

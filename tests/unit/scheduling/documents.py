@@ -34,7 +34,7 @@ def on(node_name: str, name: str = "", labels: Json | None = None, **rest: Any) 
 
 
 class Cluster:
-    """A cluster of what is written, which is asked where pods fit."""
+    """A cluster of written objects, and the nodes on which pods fit."""
 
     def __init__(self, *documents: Json) -> None:
         self.state = State()

@@ -60,9 +60,9 @@ def test_an_owner_claims_its_seat() -> None:
 @dataclass(frozen=True)
 class Row:
     says: str
-    request: str  # CPUs that the owner of "mine" asks for
-    taken: str  # by a pod that is there, of 4
-    mine: tuple[int, str]  # when the reservation was written, and what it holds
+    request: str  # CPUs that the owner of "mine" requests
+    taken: str  # CPUs of 4 that a bound pod uses
+    mine: tuple[int, str]  # the revision of the reservation, and the CPUs that it holds
     other: tuple[int, str]
     refused: bool = False
 

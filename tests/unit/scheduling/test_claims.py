@@ -95,7 +95,7 @@ def test_of_parts_on_several_nodes_only_the_slot_where_the_pod_goes_is_taken() -
     assert (held(state, "n1"), held(state, "n2")) == (0, 2000)
     state.confirm(b.uid)
     assert (held(state, "n1"), held(state, "n2")) == (0, 1000)
-    state.forget(web.uid)  # So the slot there is that of the other one.
+    state.forget(web.uid)  # So the other pod has the slot there.
     assert (held(state, "n1"), held(state, "n2")) == (0, 2000)
 
 
@@ -129,7 +129,7 @@ def test_a_pod_that_another_scheduler_has_bound_elsewhere_has_no_slot_here() -> 
     assert held(state, "n1") == 1000
 
 
-# What a pod says of itself.
+# Claims in the annotations of a pod.
 
 
 @pytest.mark.parametrize("on", ["n1", "n2", "no-such-node"])
@@ -199,7 +199,7 @@ def test_a_mirror_pod_ends_nothing(*, before: bool) -> None:
     assert held(state, "n3") == 0
 
 
-# What an edit brings back.
+# Slots that an edit brings back.
 
 
 def extended(expires: float, **more: object) -> Reservation:
@@ -214,7 +214,7 @@ def backed(state: State, key: str) -> bool:
 
 
 def claimed_nine() -> State:
-    """Return a node of 10 CPUs where r1 holds one still, and r2 has been told that it has 9."""
+    """Return a node of 10 CPUs where r1 holds one, and r2 is backed with 9."""
     state = state_of(node("worker-1", cpu="10"))
     first = extended(NOW + 100)
     state.ledger.put(first, Written(10, 10))

@@ -124,7 +124,7 @@ DEMANDING = {
 
 @pytest.fixture
 def crowd() -> State:
-    """A cluster with holds on all nodes but one, and room beside them only there."""
+    """Return a cluster with holds on all nodes but one, and with free room only there."""
     held = [f"n{number}" for number in range(150)]
     return state_of(
         *(node(name, cpu="4", labels={"zone": name}) for name in held),
@@ -147,7 +147,7 @@ def test_a_pod_that_demands_too_much_is_not_judged_where_only_kube_scheduler_can
     crowd.pod_seen(demanding)
     verdict = filter_nodes(demanding, HELD, crowd, NOW)
     assert not verdict.nodes
-    assert verdict.effects == ()  # It is steered nowhere.
+    assert verdict.effects == ()  # The pod is steered nowhere.
     crowd.judged(demanding, HELD, waits=True)
     crowd.ledger.drop(reservation("rn3").ref)
     assert wake(["n3"], crowd, NOW) == ()
@@ -204,7 +204,7 @@ def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
     assert asked == pod_table.MOST_ASKED
 
 
-# What a pod requests.
+# Requests of a pod.
 
 
 class Counted(dict[str, int]):

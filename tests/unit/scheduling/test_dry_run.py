@@ -94,7 +94,7 @@ def test_time_passes_while_a_set_is_judged() -> None:
 
 @pytest.mark.parametrize("size", range(40, 104))
 def test_nodes_that_join_and_leave_while_a_set_is_judged_do_no_harm(size: int) -> None:
-    """Rows come to an end at 64, 80 and 100 nodes; that of one that has left is handed on."""
+    """Rows are used up at 64, 80 and 100 nodes; the row of a removed node is used again."""
     state = state_of(*(node(f"n{number}", cpu="4", labels={"zone": "a"}) for number in range(size)))
     here = demanding(node_terms=(NodeTerm(equals({"zone": "a"})),))
     wanted = [reservation(f"r{n}", node="", cpu="4", placement=here) for n in range(20)]
@@ -151,8 +151,8 @@ def test_what_is_found_in_many_steps_has_its_room_in_the_last_one() -> None:
             verdict = done.value
             break
         cpu = state.snapshot.requested[:, state.snapshot.columns["cpu"]]
-        assert cpu.sum() == 4000 * came  # Nobody sees what is tried.
-        for number in range(came, min(came + 5, 9)):  # Where slots were found first.
+        assert cpu.sum() == 4000 * came  # The trial is not visible.
+        for number in range(came, min(came + 5, 9)):  # The nodes of the first slots.
             state.pod_seen(pod(f"p{number}", node=f"n{number}", cpu="4"))
             came += 1
     assert not verdict.lacks

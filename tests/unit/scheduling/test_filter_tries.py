@@ -19,7 +19,7 @@ SAMPLE = [f"n{number}" for number in range(100)]
 def ask_with_sample_held(
     asking: Pod, *things: Node | Pod | Reservation, names: list[str]
 ) -> FilterVerdict:
-    """Ask for nodes that are all held, in a cluster that has what else is given besides."""
+    """Filter nodes that are all held, in a cluster with some more objects."""
     holds = [reservation(f"r{number}", node=f"n{number}", cpu="4") for number in range(100)]
     return filter_nodes(asking, names, state_of(*many(100), *holds, *things), NOW)
 

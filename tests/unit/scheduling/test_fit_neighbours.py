@@ -1,4 +1,4 @@
-"""On which nodes a pod fits beside others; specs are written as users write them."""
+"""Nodes on which a pod fits next to other pods; specs as users write them."""
 
 from __future__ import annotations
 

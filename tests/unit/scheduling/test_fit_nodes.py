@@ -1,4 +1,4 @@
-"""On which nodes a pod fits by what they are and have; specs are written as users write them."""
+"""Nodes on which a pod fits by their labels, taints and resources; specs as users write them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_ports_of_sidecars_count_and_those_of_other_init_containers_do_not() -> 
     assert cluster.fitting(pod_json(**other)) == "n"
 
 
-# Resources and what is held.
+# Resources and holds.
 
 
 def test_every_reason_is_given_in_the_order_of_kube_schedulers_plugins() -> None:

@@ -39,11 +39,11 @@ def nodes_of(one: Pod, state: State, names: list[str] = NAMES, now: float = NOW)
 
 
 def room_of_one() -> State:
-    """Return a state with room for one pod beside what is held for others."""
+    """Return a state with room for one pod next to the holds for others."""
     return state_of(W1, A, B, reservation("others", owners=("other",), cpu="2"))
 
 
-# What is counted.
+# The count of a gang.
 
 
 def test_each_slot_is_answered_to_one_pod_of_the_group() -> None:

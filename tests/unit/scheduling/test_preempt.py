@@ -1,4 +1,4 @@
-"""On which nodes pods may be evicted for a pod, beside what is held there."""
+"""Nodes with holds on which pods may be evicted for a pod."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A refusal tells no namespace what another one reserves."""
+"""A refusal shows no namespace the reservations of another."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def test_several_of_another_namespace_are_one_in_the_words() -> None:
     )
     words = said(stranger(), state)
     assert words >= {f"held by {ANOTHERS}", "held by reservation shop/ours"}
-    assert len(words) == 4  # The two, what the event says, and its cause.
+    assert len(words) == 4  # The two holds, the text of the event, and its cause.
     assert not any("third" in word or OTHER in word for word in words)
 
 

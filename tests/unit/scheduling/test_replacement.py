@@ -60,7 +60,7 @@ def test_a_sibling_that_was_there_before_is_a_stranger_before_and_after() -> Non
     state.pod_seen(waited)
     assert allowed(waited, state) == ["worker-1"]
     leave(state, 20)
-    state.pod_seen(replace(waited, revision=25))  # It was told why it is refused.
+    state.pod_seen(replace(waited, revision=25))  # The pod has the reason of its refusal.
     assert allowed(waited, state) == ["worker-1"]
     assert judge_bind(waited, "worker-2", state, NOW).refusal
 

@@ -1,4 +1,4 @@
-"""Room that comes back to a reservation once a pod goes is nobody else's in between."""
+"""Room that returns to a reservation when a pod goes is never free in between."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def assume(state: State) -> None:
 
 
 def amounts(state: State) -> tuple[int, int]:
-    """Return what is requested and what is held on the node, in millicores."""
+    """Return the requested and the held millicores of the node."""
     return requested(state, "worker-1"), held(state, "worker-1")
 
 

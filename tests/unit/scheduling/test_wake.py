@@ -118,7 +118,7 @@ def test_a_nomination_that_was_made_after_the_refusal_is_left_alone_too() -> Non
     state = waiting(asking)
     nominated = dataclasses.replace(asking, nominated_node="worker-9", revision=8)
     state.pod_seen(nominated)
-    state.pod_seen(asking)  # What a watch that is behind kube-scheduler's shows is older.
+    state.pod_seen(asking)  # A watch behind kube-scheduler shows an older pod.
     assert release(state, 1) == (Retry(nominated, attempts=1),)
 
 

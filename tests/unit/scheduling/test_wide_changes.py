@@ -11,8 +11,6 @@ from reserver.scheduling.verdicts import Nominate
 from tests.builders import NOW, held, pod, rule, wake
 from tests.unit.scheduling.wide import NODES, WEB, counting, crowd, everywhere
 
-# What one event of an owner changes.
-
 
 @pytest.fixture
 def owners() -> list[Pod]:

@@ -40,7 +40,7 @@ TYPES: dict[str, Any] = {
 
 
 def refused(value: Any, rules: dict[str, Any], path: str = "") -> Iterator[str]:
-    """Yield what a schema refuses, by the keywords that ours has."""
+    """Yield the errors of a value in a schema, by the keywords of our schema."""
     kinds = rules.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     is_kind = not kinds or isinstance(value, tuple(TYPES[kind] for kind in kinds))

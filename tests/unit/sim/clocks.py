@@ -28,7 +28,7 @@ class ManualClock:
         await wake
 
     async def asleep(self, seconds: float) -> None:
-        """Wait until somebody sleeps who is due in so many seconds."""
+        """Wait until a task sleeps that is due in so many seconds."""
         due = self._passed + seconds
         async with self._slept:
             await self._slept.wait_for(lambda: any(d == due for d, w in self._alive()))

@@ -15,10 +15,10 @@ Json = dict[str, Any]
 
 @dataclass
 class FakeExtender:
-    """Answers what a test wants, and remembers what it was asked.
+    """Gives the answers that a test sets, and records the calls.
 
     Attributes:
-        allow: which of the names pass, by pod; all of them if it is not there.
+        allow: the nodes that pass, by pod; all nodes for any other pod.
         error: the Error of every answer to Filter.
         bind_error: the Error of every answer to Bind.
     """

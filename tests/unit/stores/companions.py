@@ -1,4 +1,4 @@
-"""A store of ConfigMaps, the state behind it, and who writes its companions."""
+"""A store of ConfigMaps, the state behind it, and the writer of its companions."""
 
 import json
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ class World:
         outcome(self.store.put(ConfigMapObject(metadata=metadata, data=renamed), listed=listed))
 
     async def write(self, *script: Any, later: float = 0.0) -> list[Request]:
-        """Let the writer work with these answers, and return what it asked."""
+        """Run the writer with these answers; return its requests."""
         self.client.script += script
         self.client.requests.clear()
         self.now += later
@@ -95,7 +95,7 @@ def said(request: Request, key: str) -> Any:
 
 
 async def written(**data: str) -> tuple[World, dict[str, str]]:
-    """Return a world whose companion exists, and what it says."""
+    """Return a world whose companion exists, and the data of the companion."""
     world = World()
     world.put(**data)
     _, create = await world.write(MISSING, answer(1))

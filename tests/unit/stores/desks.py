@@ -52,12 +52,12 @@ class Desk(ABC):
     """A writer on a store, with an API server that plays a script.
 
     Attributes:
-        written: what the API server answers that has written `a` as version 7.
-        taken: that has another one of that name.
-        unsure: whose answer was lost when it wrote `a`.
-        unsure_taken: whose answer was lost, and that has another one of that name.
-        changed: that has changed `a` as version 9.
-        forestalled: where somebody has changed or removed `a` before.
+        written: the answers of an API server that has written `a` as version 7.
+        taken: the answers of an API server that has another object of that name.
+        unsure: the answers when the answer to the write of `a` was lost.
+        unsure_taken: as `unsure`, but with another object of that name.
+        changed: the answers of an API server that has changed `a` as version 9.
+        forestalled: the answers when another client changed or removed `a` before.
     """
 
     written: ClassVar[tuple[Any, ...]]
@@ -93,13 +93,13 @@ class Desk(ABC):
         return self.writer.insert(ref, texts, entries, {})
 
     def edit(self, value: str | None, key: str = "a") -> asyncio.Task[bool]:
-        """Begin to change or remove what is written."""
+        """Begin to change or remove a stored reservation."""
         seen, _ = self.store.latest(self.ref(key)) or ("", None)
         return asyncio.create_task(self.writer.edit(Edit(self.ref(key), seen, value, "changed")))
 
     @property
     def is_waiting(self) -> bool:
-        """Whether somebody waits for what a watch may tell."""
+        """Whether a task waits for an event of a watch."""
         return bool(self.store._awaited._conditions)
 
     @property
@@ -109,7 +109,7 @@ class Desk(ABC):
 
 
 class KeyDesk(Desk):
-    """Writes ConfigMaps; what the watch shows first is version 3 of an empty one."""
+    """Writes ConfigMaps; the watch first shows version 3 of an empty one."""
 
     written = (configmap(7, {"a": text("a")}),)
     taken = (OVERTAKEN, configmap(8, {"a": "theirs"}))

@@ -17,7 +17,7 @@ from tests.unit.stores.test_object_cache import made
 
 
 class World(ABC):
-    """A store, the state behind it, and what was reported of it."""
+    """A store, the state behind it, and its reports."""
 
     field: ClassVar[str] = ""
     store: Cache[Any, Any]

@@ -21,7 +21,7 @@ W1 = node("worker-1", cpu="64")
 
 
 class ObjectClient(ScriptedClient):
-    """An API server that takes what is written, unless the script has an error for it."""
+    """An API server that accepts each write, unless the script has an error for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class World:
             self.store.put(item)
 
     async def write(self, *errors: Any, later: float = 0.0) -> list[Any]:
-        """Let the writer work, and return what it wrote."""
+        """Run the writer; return its writes."""
         self.client.script += errors
         self.client.requests.clear()
         self.now += later

@@ -59,14 +59,14 @@ class Reserver(ABC):
 
     @abstractmethod
     async def settle(self) -> None:
-        """Write what is to be written, and see it."""
+        """Write the due statuses and edits, and read them back."""
 
     @abstractmethod
     async def successor(self, pods: Iterable[Pod]) -> Self:
-        """Return one that starts now."""
+        """Return a Reserver that starts now."""
 
     def look(self) -> None:
-        """Place what has no place, as the placer does."""
+        """Place the reservation if it has no node, as the placer does."""
         ledger = self.state.ledger
         ledger.advance(self.now, most=None)
         kept, slots = ledger.wants_place(self.ref) if ledger.get(self.ref) else ((), 0)
@@ -195,7 +195,7 @@ class OfEntries(companions.World, Reserver):
     async def settle(self) -> None:
         self.look()
         edit = self.store.due_edit(self.ref, self.now)
-        if edit is not None and edit.value is not None:  # What is over may stay for a while.
+        if edit is not None and edit.value is not None:  # An ended entry may stay for a while.
             self.text = edit.value
             self._show()
         await self.write()
@@ -211,7 +211,7 @@ class OfEntries(companions.World, Reserver):
 
 
 class Pair:
-    """The one that runs, and what the API server has for the next one."""
+    """The running Reserver, and the objects of the API server for its successor."""
 
     def __init__(self, running: Reserver, spec: dict[str, Any]) -> None:
         self.spec = spec

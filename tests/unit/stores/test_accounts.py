@@ -236,7 +236,7 @@ async def test_what_cannot_be_written_is_written_with_the_next() -> None:
     await desk.writer.write()
     assert len(desk.client.requests[-1].body["data"]) == 2
     desk.now += 60
-    await desk.writer.write()  # Somebody has deleted it: it is made whole.
+    await desk.writer.write()  # The account was deleted: all of it is written again.
     assert len(desk.client.requests[-1].body["data"]) == 2
     assert desk.writer.writes == 2
 

@@ -67,7 +67,7 @@ async def test_what_cannot_be_written_is_written_later() -> None:
 
 def test_what_expired_with_slots_that_nobody_had_is_counted() -> None:
     archivist = Desk().archivist
-    for most_claimed in (0, 1, 2):  # Of what is reusable: all have come back.
+    for most_claimed in (0, 1, 2):  # Slots of a reusable reservation have all come back.
         over = reservation("a", slots=2, reusable=True)
         archivist.ended(Ending(over, Outcome.EXPIRED, NOW, NOW, most_claimed=most_claimed))
     assert archivist.unclaimed == 2

@@ -51,7 +51,7 @@ def test_what_becomes_broken_holds_nothing_until_it_is_mended_and_costs_no_other
     assert world.held == 4
 
 
-# What is told.
+# Reports.
 
 
 def test_a_problem_is_told_when_it_is_written_and_not_again(world: World) -> None:
@@ -89,7 +89,7 @@ def test_what_could_not_be_judged_is_told_once_and_holds_on_until_it_is_written_
     assert world.held == 4
 
 
-# Bindings that became known before what they ended, and the other way round.
+# Bindings that are seen before the entries that they end, and after them.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,7 @@ def test_what_an_owner_that_is_gone_had_ended_is_not_held_when_it_becomes_known(
     assert world.is_to_go()
 
 
-# What the cleaner is to do.
+# Edits for the cleaner.
 
 
 def test_nothing_is_removed_while_nothing_is_over(world: World) -> None:

@@ -99,7 +99,7 @@ async def test_claims_of_which_no_history_tells_are_given_up() -> None:
     world.state.ledger.past.end()
     (patch,) = await world.write(answer(3))
     assert "claims" not in said(patch, "web")
-    # Somebody writes them back.
+    # Another client writes the claims back.
     _, patch = await world.write(answer(9, data), answer(10), later=REREAD_EVERY_S + 1)
     assert "claims" not in said(patch, "web")
     assert world.state.ledger.past.unsure_since() is None

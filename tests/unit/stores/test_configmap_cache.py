@@ -22,7 +22,7 @@ W1 = node("worker-1", cpu="16")
 
 
 class Written:
-    """A store, the state behind it, and what was reported of it."""
+    """A store, the state behind it, and its reports."""
 
     def __init__(self, *things: Node | Pod) -> None:
         self.now = NOW
@@ -125,7 +125,7 @@ def test_a_ttl_counts_from_when_it_was_first_seen(written: Written) -> None:
     assert written.held == 0
 
 
-# What is reported.
+# Reports.
 
 
 def test_a_problem_is_reported_when_it_is_written_and_not_again(written: Written) -> None:
@@ -163,7 +163,7 @@ def test_an_entry_that_is_over_when_it_is_written_is_reported(
     assert written.held == 0
 
 
-# What the cleaner should edit.
+# Edits for the cleaner.
 
 
 def test_nothing_is_edited_while_nothing_is_over(written: Written) -> None:

@@ -114,7 +114,7 @@ async def test_a_name_is_found_in_the_next_configmap_before_that_is_written(desk
 
 
 async def queued(made: KeyDesk, *keys: str) -> list[asyncio.Task[Any]]:
-    """Return what is written for each key once another request has been answered."""
+    """Return the tasks that write each key once another request has been answered."""
     async with made.writer._turn("reservations"):
         tasks = [made.insert(key) for key in keys]
         await asyncio.sleep(0)

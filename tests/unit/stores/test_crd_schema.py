@@ -143,7 +143,7 @@ def test_the_schema_states_the_bound_of_the_reader(path: str) -> None:
 
 
 def unbounded(schema: dict[str, Any], path: str) -> list[str]:
-    """Return what a schema leaves open: lists, maps, texts and integers without a bound."""
+    """Return the lists, maps, texts and integers without a bound in a schema."""
     kind, found = schema.get("type"), []
     if "items" in schema:
         found = unbounded(schema["items"], f"{path}[]")
@@ -168,7 +168,7 @@ def test_nothing_in_a_spec_is_without_a_bound() -> None:
 
 
 def known(kind: Any) -> Any:
-    """Return the fields of a type, all the way down; ``None`` for what has none."""
+    """Return the fields of a type, all the way down; ``None`` for a type without fields."""
     if isinstance(kind, inspect.UnionType):
         kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
     if isinstance(kind, inspect.StructType):

@@ -24,7 +24,7 @@ WEB = {"app": "web"}
 
 
 class Sidecar:
-    """One Reserver: what it has seen, at its own time."""
+    """A Reserver with its own view and its own clock."""
 
     def __init__(self, now: float) -> None:
         self.now = now

@@ -36,7 +36,7 @@ def only(ref: Ref, text: str) -> Reservation:
 
 
 def stamped(text: str) -> str:
-    """Return what a spec says after it was stamped."""
+    """Return the text of a spec after its stamp."""
     edit = entry_edits.complete(SPEC, text, only(SPEC, text), ())
     assert edit is not None
     assert edit.value is not None

@@ -26,7 +26,7 @@ class Desk:
         self.told.append((self.now - NOW, reservation.ref.key, message))
 
     async def look(self, *seconds: float) -> list[tuple[float, str]]:
-        """Look at these moments; return who was warned of, and when."""
+        """Look at these moments; return each warning: reservation and time."""
         for after in seconds:
             self.now = NOW + after
             self.state.ledger.advance(self.now)

@@ -65,7 +65,7 @@ async def writing(request: pytest.FixtureRequest) -> Writing:
 
 async def test_it_is_gone_before_its_answer_comes(writing: Writing) -> None:
     writing.listed(101)  # Written at 100, and deleted after it.
-    assert writing.holds  # It may be written after the list.
+    assert writing.holds  # The write may come after the list.
     writing.answered(100)
     assert not writing.holds
 

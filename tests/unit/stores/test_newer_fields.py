@@ -123,7 +123,7 @@ async def test_what_a_newer_version_had_in_force_holds_on_whatever_its_fields() 
     (known,) = world.store.all_known()
     assert known.entries.ignored
     assert not known.entries.beyond
-    # Reserver completes it, or somebody extends it: the field is still the newer one's.
+    # Reserver or a user extends the entry: the field is still of a newer version.
     world.put(web=text.replace("{", '{"expiresAt": "2099-01-01T00:00:00Z",', 1))
     assert held(world.state, "worker-1") == 2000
     world.put(web=text.replace("{", '{"slotz": 2,', 1))

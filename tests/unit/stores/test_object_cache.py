@@ -52,7 +52,7 @@ def made(  # noqa: PLR0913 - the fields of an object
 
 
 class World:
-    """A store of objects, the state behind it, and what was reported of it."""
+    """A store of objects, the state behind it, and its reports."""
 
     def __init__(self) -> None:
         self.now = NOW

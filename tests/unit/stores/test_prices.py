@@ -1,4 +1,4 @@
-"""The table of prices: what may stand in it, and what it makes of hours."""
+"""The table of prices: its valid content, and the price of hours."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def item(pod: str, cpu: int = 1) -> dict[str, object]:
 
 
 def said(text: str, **unbacked: str) -> Any:
-    """Return what is said of a value when the items named are not backed."""
+    """Return the status of a value when the named items are not backed."""
 
     def status(reservation: Reservation) -> ReservationState:
         why = unbacked.get(reservation.ref.item.removeprefix("shop/"), "")

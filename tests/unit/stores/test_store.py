@@ -202,7 +202,7 @@ def test_what_is_no_moment_or_duration_in_a_spec_is_refused(
     assert refusal(spec(**changes)).path == path
 
 
-# What tells reservations apart.
+# The identity of reservations.
 
 
 def test_the_same_reservation_written_differently_is_the_same() -> None:

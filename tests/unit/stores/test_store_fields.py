@@ -204,7 +204,7 @@ def test_a_refused_spec_says_which_fields_there_are() -> None:
         assert field in remedy
 
 
-# What an item of a list gets wrong; all others are kept.
+# Errors in an item of a list; all other items are kept.
 
 ITEM_WRONG: dict[str, set[str]] = {
     "pod": {"number", "fraction", "truth", "nothing", "list", "object"},

@@ -152,5 +152,5 @@ async def test_a_configmap_half_of_which_was_taken_when_its_watch_broke_is_taken
     taking.cancel()
     await asyncio.wait([taking])
     assert holds(state) == 50
-    outcome(put(store, data, 2))  # It is shown again.
+    outcome(put(store, data, 2))  # The watch shows the object again.
     assert holds(state) == 50

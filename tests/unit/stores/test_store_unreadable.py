@@ -134,12 +134,12 @@ def test_a_list_of_more_items_than_one_node_has_use_for_is_refused_as_a_whole() 
 def test_a_list_of_too_many_items_is_refused_within_a_tenth_of_a_second(
     last: str,
 ) -> None:
-    """Also where msgspec refuses an item, and they are told apart one by one."""
+    """Also if msgspec refuses an item, and the items are read one by one."""
 
     def text(number: int) -> str:
         return "[" + "{}," * (340_000 + number) + last + "]"
 
-    assert least_cpu_s(text, read) < 2 * MOST_S  # It is gone through twice.
+    assert least_cpu_s(text, read) < 2 * MOST_S  # The text is read twice.
     assert read(text(0)).problems
 
 

@@ -120,7 +120,7 @@ of_each_form = pytest.mark.parametrize("form", [OfObjects, OfEntries], ids=["obj
 
 
 async def travel(form: Form, spec: dict[str, Any], journey: Journey) -> list[dict[str, Any]]:
-    """Go through a journey; return what was said at each moment, the same by a successor."""
+    """Follow a journey; return the answers at each moment, and assert that a successor agrees."""
     moments = list(journey)
     pair, told = Pair(form(moments[0][0] - DAY), spec), []
     await pair.running.settle()

@@ -29,7 +29,7 @@ ENTRY = Ref("reserver-system", "store", "k")
 
 
 def message(whole: Whole, ref: Ref) -> str:
-    """Return what the status of a reservation says."""
+    """Return the message in the status of a reservation."""
     reservation = whole.state.ledger.get(ref)
     assert reservation is not None
     status = ShortNodes.of(whole.state.snapshot).status(reservation, whole.state.ledger)
@@ -37,7 +37,7 @@ def message(whole: Whole, ref: Ref) -> str:
 
 
 async def tidied(whole: Whole) -> list[tuple[str, str]]:
-    """Let what is due be written, and return the events on it: reason and message."""
+    """Carry out the due writes; return their events: reason and message."""
     await whole.assembly.placer.look(whole.state, Pacer())
     cleaner = whole.assembly.cleaner
     await worked_off(cleaner.run(whole.assembly.stores, always), cleaner.queue)
@@ -62,7 +62,7 @@ async def test_a_place_that_cannot_be_written_down_is_told(error: ApiError) -> N
         assert error.message in events[0][1]
         assert error.message in message(whole, ENTRY)
         whole.now += 5
-        assert await tidied(whole) == []  # It was told.
+        assert await tidied(whole) == []  # The event was sent before.
 
 
 @ERRORS

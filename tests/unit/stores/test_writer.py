@@ -38,7 +38,7 @@ async def test_what_is_written_holds_before_it_is(desk: Make, kind: Kind) -> Non
     assert made.held == 1
     made.shows(7, a=1)
     assert made.held == 1
-    made.shows(9)  # Somebody removes it.
+    made.shows(9)  # Another client removes the entry.
     assert made.held == 0
     assert made.writer.find("a") is None
 

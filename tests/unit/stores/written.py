@@ -25,12 +25,12 @@ LONG = {
 
 
 def read(text: str, key: str = "web") -> Entries:
-    """Return what a value of a data key says."""
+    """Return the entries in the value of a data key."""
     return read_key(Ref("shop", "store", key), text, SEEN)
 
 
 def one(text: str, key: str = "web") -> Reservation:
-    """Return the one reservation that it says."""
+    """Return the one reservation in a value."""
     entries = read(text, key)
     assert entries.problems == ()
     (reservation,) = entries.reservations

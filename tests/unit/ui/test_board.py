@@ -1,4 +1,4 @@
-"""A page that comes back gets what it has missed, and never less."""
+"""A page that reconnects gets all missed events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page answers itself and nobody else, and a stream that breaks is resumed."""
+"""The server answers its own page and no other, and a broken stream is resumed."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ async def test_readers_that_do_not_read_cost_a_chunk_each(served: Served) -> Non
             await asyncio.sleep(0)
         grown, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert grown < 40 * 2**20  # To keep for each what it has not read would be 80 MB.
+    assert grown < 40 * 2**20  # The unread events of each client would be 80 MB.
 
 
 @asynccontextmanager

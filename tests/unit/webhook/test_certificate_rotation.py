@@ -141,7 +141,7 @@ async def test_another_one_is_trusted_before_it_is_served(world: World, way: str
     assert await world.look() == []
     world.maker.due.add(b"2")
     await world.look()
-    assert world.api.trusted() == {pem(3) + pem(2)}  # Those before are not served any more.
+    assert world.api.trusted() == {pem(3) + pem(2)}  # Former certificates are not served any more.
 
 
 async def test_a_configuration_that_is_applied_anew_trusts_it_again(world: World) -> None:

@@ -186,7 +186,7 @@ async def test_a_review_whose_uid_is_no_uid_is_not_repeated(length: int) -> None
 
 
 async def test_a_resize_of_a_pod_that_cannot_be_read_is_refused() -> None:
-    """Otherwise who has many containers could grow into what is held for others."""
+    """Otherwise a pod of many containers could grow into room that is held for others."""
     world = World()
     world.refusal = InvalidInput("spec.containers", "1001 are too many", "write 1000 at most")
     answer = await world.ask(RESIZE_PATH)

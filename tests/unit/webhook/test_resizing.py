@@ -1,4 +1,4 @@
-"""Resizes are judged on what the watches have shown, and wait a moment for what they missed."""
+"""Resizes are judged on the views of the watches, and wait a moment for a watch that lags."""
 
 import asyncio
 import json

@@ -32,7 +32,7 @@ PATCHES = "/apis/reserver.io/v1alpha1/namespaces/shop/schedpatches"
 
 
 class Api:
-    """Nodes, pods and PodMoves; each PodMove has its end at once."""
+    """Nodes, pods and PodMoves; each PodMove ends at once."""
 
     def __init__(
         self,
@@ -88,7 +88,8 @@ class Api:
         made = body | {"metadata": metadata}
         made = json.loads(json.dumps(made))
         raw = msgspec.Raw(msgspec.json.encode(made["spec"]))
-        read_object(MoveObject(metadata=ResourceMetadata(**META), spec=raw))  # Or it is refused.
+        # Refuses an invalid spec.
+        read_object(MoveObject(metadata=ResourceMetadata(**META), spec=raw))
         status: dict[str, Any] = {"phase": self.phase, "message": "said", "to": "worker-2"}
         status["reason"] = self.reason
         status["replacement"] = {"node": self.landed}
@@ -122,7 +123,7 @@ class Api:
         return b"{}"
 
     def _try(self, pod: dict[str, Any]) -> bytes:
-        """Return what webhooks make of a pod, or refuse it."""
+        """Return a pod as webhooks change it, or refuse the pod."""
         assert set(pod["metadata"]) == {"labels", "generateName"}
         assert set(pod["spec"]) == {"containers"}
         if isinstance(self.patches, ApiError):

@@ -26,7 +26,7 @@ COLLECTIONS = {
 
 
 def cluster(*pods: dict[str, Any], free: str = "1") -> dict[str, Any]:
-    """Return worker-1 with these pods, and worker-2 with so many CPUs, in lists."""
+    """Return the lists of a cluster: worker-1 has these pods, worker-2 so many free CPUs."""
     nodes = [
         {"metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
         for name, cpu in (("worker-1", "8"), ("worker-2", free))
@@ -47,7 +47,7 @@ def wants(name: str, cpu: str = "1") -> dict[str, Any]:
 
 
 class Cluster(Api):
-    """The same, and all that a look for room elsewhere reads."""
+    """An API server that also serves all that a search for room on other nodes reads."""
 
     def __init__(self, *pods: dict[str, Any], free: str) -> None:
         super().__init__(*pods)
@@ -96,13 +96,13 @@ def test_who_may_not_look_at_the_cluster_drains_all_the_same(
 
 
 def with_volume(name: str) -> dict[str, Any]:
-    """Return a pod that uses the claim data."""
+    """Return a pod that uses the PersistentVolumeClaim `data`."""
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     return pod(name, "StatefulSet") | {"spec": {"nodeName": "worker-1", "volumes": [volume]}}
 
 
 def lists(*nodes: str) -> dict[str, Any]:
-    """Return two nodes, and the volume of the claim data, which only these can use."""
+    """Return two nodes, and the volume of the claim `data`, which only these nodes can use."""
     terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
     volume = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
     bound = {"pv.kubernetes.io/bind-completed": "yes"}

@@ -17,7 +17,7 @@ from tests.unit.moves.test_drain import pod
 
 
 class Pressed(Api):
-    """Somebody presses Ctrl-C once a number of PodMoves is written, or when they are listed."""
+    """An API that sends Ctrl-C after a number of written PodMoves, or when they are listed."""
 
     def __init__(self, *pods: dict[str, Any], at: int) -> None:
         super().__init__(*pods, phase="Pending")

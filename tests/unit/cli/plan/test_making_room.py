@@ -91,7 +91,7 @@ def test_room_is_made_for_reservations_that_may_be(
 ) -> None:
     dump = dump_of(node_of("a"), pod_of("p", "a"), node_of("b"), pod_of("q", "b"))
     kept = json.loads(dump)
-    kept["items"][3]["metadata"]["ownerReferences"] = []  # It stays: nobody makes it again.
+    kept["items"][3]["metadata"]["ownerReferences"] = []  # A pod without a controller stays.
     file = tmp_path / "set.yaml"
     file.write_text(json.dumps(reservation_of("seat", **spec)))
     arguments = ("--make-room", "--together", f"--pods={file}", "-o", "json")

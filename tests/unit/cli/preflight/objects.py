@@ -1,4 +1,4 @@
-"""Objects of a cluster that `preflight` reads, and checks of what they say."""
+"""Objects of a cluster that `preflight` reads."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def store(applied: object, **data: str) -> dict[str, Any]:
 
 
 def test_entries_that_kubectl_believes_to_have_applied_are_named() -> None:
-    """`kubectl create -f` writes so much into the annotation when it restores a backup."""
+    """`kubectl create -f` of a backup writes such an annotation."""
     shipped, restored = store({}), store({"data": {"a": "1", "b": "2"}}, a="1", b="3", c="4")
     (found,) = preflight_files.of_stores(of(restored), of(shipped))
     assert found.said.endswith("would lose 2 entries to `kubectl apply`, such as a")

@@ -123,7 +123,7 @@ def test_what_exceeds_a_quota_that_is_new_is_named() -> None:
 
 
 def test_each_field_that_the_first_version_lacks_is_named() -> None:
-    """Its CRD is fixed, so whatever field is added one day is named."""
+    """The CRD of the first version is fixed, so each field that is added later is named."""
     unknown = preflight._unknown_to({}, (0, 1))
     spec = SPEC | {"lend": {}, "someday": 1, "placements": []}
     spec["owners"] = [{"pod": {"name": "w"}, "replaces": {}}]

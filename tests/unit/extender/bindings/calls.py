@@ -11,12 +11,12 @@ OWNER = pod("owner", cpu="2")
 
 
 async def bind(served: Served, asked: ExtenderBindingArgs) -> str:
-    """Bind a pod; return why not, empty once it is bound."""
+    """Bind a pod; return the error, empty once the pod is bound."""
     return (await served.bindings.bind(asked)).refusal or ""
 
 
 async def until_asked(served: Served, count: int = 1) -> None:
-    """Wait until the API server was asked for so many bindings."""
+    """Wait until the API server has received so many bindings."""
     for _ in range(100):
         if len(served.cluster.bound) >= count:
             return
@@ -25,7 +25,7 @@ async def until_asked(served: Served, count: int = 1) -> None:
 
 
 async def begun(served: Served, args: ExtenderBindingArgs) -> asyncio.Task[str]:
-    """Begin a Bind call, whose binding the API server answers once its gate opens."""
+    """Begin a Bind call; the API server answers its binding once the gate opens."""
     served.cluster.gate.clear()
     binding = asyncio.create_task(bind(served, args))
     await until_asked(served)

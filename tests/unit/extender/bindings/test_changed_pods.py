@@ -22,7 +22,7 @@ CONFLICT = ApiError(409, "Conflict", "the object has been modified")
 
 
 def changes_first(served: Served, *versions: Pod) -> None:
-    """Have a pod change so often before its binding comes to it."""
+    """Change a pod so often before its binding arrives."""
     waiting = list(versions)
 
     def on_bind() -> None:

@@ -35,14 +35,14 @@ GHOST = dataclasses.replace(pod("ghost", nominated="worker-1", cpu="2", priority
 
 
 def shown_and_gone(served: Served) -> None:
-    """Let the watch show a pod's beginning and its end."""
+    """Show the creation and the deletion of a pod by the watch."""
     served.state.pod_seen(GHOST)
     served.state.pod_seen(dataclasses.replace(GHOST, terminating=True, revision=11))
     served.state.pod_gone(GHOST.name)
 
 
 def gone_in_a_gap(served: Served) -> None:
-    """Let a list show that there is no such pod, after changes were missed."""
+    """Show a list without the pod, after the watch missed changes."""
     served.state.pods_shown(12)
 
 
@@ -85,6 +85,6 @@ async def test_a_pod_that_the_watch_has_still_to_show_is_taken_as_it_is_read(
     served.cluster.pods[GHOST.name] = GHOST
     read = dataclasses.replace(pod("later"), revision=20)
     served.cluster.pods[read.name] = read
-    await served.bindings.find_pod(read.name, read.uid)  # What is read tells nothing of others.
+    await served.bindings.find_pod(read.name, read.uid)  # A read pod shows nothing of others.
     await served.bindings.find_pod(GHOST.name, GHOST.uid)
     assert served.state.pods[GHOST.name] == GHOST

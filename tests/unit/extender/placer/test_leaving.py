@@ -58,7 +58,7 @@ def seat_in_zone(key: str) -> Reservation:
 
 
 async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None:
-    """Its pod was evicted for it."""
+    """The pod of the seat was evicted for the seat."""
     world = World(node("a", cpu="4", labels={"zone": "a"}))
     world.state.ledger.put(seat_in_zone("r"))
     await world.look()
@@ -74,7 +74,7 @@ async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None
         world.state.pod_gone(busy.name)
         await world.look()
         assert world.placed() == {there: 1}
-        world.placer.on_reservation_changed(ref("r"))  # It is written down.
+        world.placer.on_reservation_changed(ref("r"))  # The node is stored.
         await world.look()
 
 

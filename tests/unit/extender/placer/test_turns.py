@@ -37,7 +37,7 @@ WIDE = {
 async def test_a_namespace_whose_thousand_fit_nowhere_keeps_nobody_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of the thousand asks for something else, so that each takes a search."""
+    """Each of the thousand requests other resources, so that each takes a search."""
     world, judged = World(SMALL), list[str]()
 
     def counted(reservation: Reservation, *rest: Any) -> Generator[None, None, Placed]:
@@ -56,7 +56,7 @@ async def test_a_namespace_whose_thousand_fit_nowhere_keeps_nobody_waiting(
     assert world.state.ledger.phase(Ref.of_object("shop", "web")) is Phase.ACTIVE
     assert len(judged) == 2 * MOST_FAILED + 1
     for _ in range(1_000 // MOST_FAILED):
-        world.placer.on_node_changed("small")  # Which may help each of them.
+        world.placer.on_node_changed("small")  # May help each of the thousand.
         await world.look()
     assert len(set(judged)) == 1_001
 
@@ -66,7 +66,7 @@ async def test_a_namespace_whose_searches_take_long_keeps_nobody_waiting(
     monkeypatch: pytest.MonkeyPatch,
     home: bool,  # noqa: FBT001 - of the table
 ) -> None:
-    """All of them succeed: slots that are judged beside each other take seconds."""
+    """All placements succeed: slots that are judged together take seconds."""
     world, worked = World(node("wide", cpu="1000", pods="10000")), [0.0]
     looked: list[Ref] = []
 
@@ -112,7 +112,7 @@ async def test_one_that_is_edited_while_its_slots_are_tried_is_placed_as_it_is_t
 async def test_who_has_a_hundred_on_a_vacated_node_leaves_their_turn_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """There is no other place for any of them, which whatever changes may bring."""
+    """No reservation has another place, but each change of the cluster may open one."""
     world, looked_for = World(node("small", cpu="400")), list[str]()
 
     def counted(moved: Reservation, *rest: Any) -> Generator[None, None, Placed]:

@@ -25,7 +25,7 @@ SPEC: dict[str, Any] = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu":
 
 
 class World:
-    """A state, a store, and what places what they show."""
+    """A state, a store, and the placer of their reservations."""
 
     def __init__(self, *nodes: Node) -> None:
         self.now = NOW
@@ -58,7 +58,7 @@ class World:
         raise AssertionError("nothing waits here: passes are made by the tests")
 
     def write(self, **entries: Any) -> None:
-        """Show a ConfigMap with these entries beside those before; None takes one away."""
+        """Show a ConfigMap with these entries added to the former ones; None removes an entry."""
         for key, value in entries.items():
             if value is None:
                 del self.data[key]
@@ -75,7 +75,7 @@ class World:
         return self.store.due_edit(ref(key), self.now)
 
     def make(self, key: str = "r") -> None:
-        """Have the edit that is due made, and shown."""
+        """Carry out the edit that is due, and show the result."""
         edit = self.due(key)
         assert edit is not None
         assert edit.value is not None
@@ -98,7 +98,7 @@ class World:
 
 
 async def looked_at(*nodes: Node, **entries: Any) -> World:
-    """Return a world whose entries have been looked at once."""
+    """Return a world whose entries the placer has judged once."""
     world = World(*nodes)
     world.write(**entries)
     await world.look()
@@ -109,7 +109,7 @@ VACATED = Closure("were in maintenance", is_vacated=True)
 
 
 async def closed(world: World, **closures: Closure) -> None:
-    """Close nodes, and have what is placed there looked at, as a feature does."""
+    """Close nodes, and have the placer judge the reservations on them, as a feature does."""
     for name in world.state.closures.set({each: frozenset({n}) for n, each in closures.items()}):
         world.state.listener.on_node_changed(name)
     world.placer.unsuited(ref("r"), anywhere=False)

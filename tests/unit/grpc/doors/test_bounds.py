@@ -94,7 +94,7 @@ async def test_headers_have_a_bound() -> None:
         assert await code_of(call) is grpc.StatusCode.NOT_FOUND
         token = (("authorization", f"Bearer {'t' * 16_000}"),)
         call = ReservationServiceStub(made).Get(pb.GetRequest(name="a"), metadata=token)
-        assert await code_of(call) is grpc.StatusCode.UNAUTHENTICATED  # It was read.
+        assert await code_of(call) is grpc.StatusCode.UNAUTHENTICATED  # The header was read.
 
 
 def option(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
@@ -147,7 +147,7 @@ async def test_one_connection_has_so_many_streams(monkeypatch: pytest.MonkeyPatc
         stub = ReservationServiceStub(made)
         watches = [await begun(stub.Watch(pb.WatchRequest(), metadata=ROOT)) for _ in range(3)]
         call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT, timeout=0.3)
-        assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED  # It waits for its turn.
+        assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED  # Waits for its turn.
         watches[0].cancel()
         call = stub.Get(pb.GetRequest(name="a"), metadata=ROOT)
         assert await code_of(call) is grpc.StatusCode.NOT_FOUND

@@ -64,7 +64,7 @@ async def test_health_says_at_each_moment_what_readiness_is() -> None:
                 answer = await stub.Check(health_pb2.HealthCheckRequest(service=each))
                 assert answer.status == expected
         while (await watch.read()).status != status.NOT_SERVING:
-            pass  # Who watches is told as well.
+            pass  # The watch shows the change as well.
 
 
 async def test_reflection_is_open_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:

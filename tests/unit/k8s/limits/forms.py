@@ -51,7 +51,7 @@ def of_configmap(text: str) -> Entries:
 
 
 def of_grpc(text: str) -> Entries:
-    """Read what a client sends who writes this."""
+    """Read a spec that a client sends over gRPC."""
     sent = json_format.ParseDict(json.loads(text), pb.ReservationSpec())
     ref = Ref(OWN, "reservations", "r")
     return Entries((spec_codec.read(documents.write(sent, NOW), ref, NOW),))

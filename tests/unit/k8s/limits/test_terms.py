@@ -44,7 +44,7 @@ def nodes(*terms: Written) -> Written:
     return placed(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}})
 
 
-# What is counted, the field that is named, and a spec that has so many.
+# The bound, the field in the refusal, and a spec with so many terms.
 CAPS: dict[str, tuple[str, str, Callable[[int], Written]]] = {
     "owners": ("owners", "owners", lambda n: spec(owners=[{"pod": {"name": "a"}}] * n)),
     "labels of one owner": (

@@ -20,9 +20,9 @@ class Etcd(ScriptedClient):
 
     Attributes:
         objects: the resourceVersion of each, by its path.
-        fault: what it answers instead.
-        answers: set while it does.
-        frozen: why nothing may be written any more.
+        fault: the error that answers each read.
+        answers: set while etcd answers.
+        frozen: the reason to stop all writes.
     """
 
     def __init__(self, objects: Mapping[str, int] | None = None) -> None:
@@ -50,7 +50,7 @@ class World:
     """A view of one collection, and etcd.
 
     Attributes:
-        known: what the view shows, with resourceVersions.
+        known: the resourceVersions of the objects in the view.
     """
 
     def __init__(self, known: dict[Key, int], etcd: Mapping[Key, int], path: str = PODS) -> None:
@@ -71,7 +71,7 @@ class World:
         self.shows_what_was_missed: Callable[[], object] = lambda: None
 
     def doubted(self, seconds: float) -> None:  # noqa: ARG002
-        """As a watch that then shows what it has missed."""
+        """Show the missed changes, as a watch that catches up."""
         self.shows_what_was_missed()
         self.reflector._lag.end()
 

@@ -1,4 +1,4 @@
-"""Scripts of what the API server answers, and a reflector that plays them."""
+"""Scripts of answers of the API server, and a reflector that reads them."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ PATH = "/api/v1/pods"
 
 
 class Recorded(ObjectView[PartialObject]):
-    """A view that writes down what it is told."""
+    """A view that records its changes."""
 
     def __init__(self) -> None:
         super().__init__(PartialObject, lambda *_: None, lambda _: None, known=tuple)

@@ -118,7 +118,7 @@ def shown(path: str, revision: int) -> msgspec.Raw:
 async def test_what_a_list_shows_is_compared_with_what_was_seen(
     whole: Whole, path: str, was: int, seen: int, now: int, *, is_back: bool
 ) -> None:
-    """A restored etcd may be told to go on from a much higher number: only the objects tell."""
+    """A restored etcd may continue at a much higher revision: only the objects show the loss."""
     view = whole.views[path]
     outcome(view.changed(shown(path, was)))
     view.list_began(seen)
@@ -160,7 +160,7 @@ async def test_what_could_not_be_read_proves_nothing(whole: Whole) -> None:
 
 @pytest.mark.usefixtures("pauses")
 async def test_a_collection_that_comes_back_is_compared_with_nothing() -> None:
-    """While it starts, the API server may say that it does not know what it has."""
+    """While the API server starts, it may answer 404 for a collection that it has."""
     view, now = Recorded(), count(0, 60)
     client = PatientClient(page(), refused(404), refused(404), page("a"))
     timer = lambda: float(next(now))  # noqa: E731 - time passes

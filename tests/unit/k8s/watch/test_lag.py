@@ -95,7 +95,7 @@ class Pods(NamedTuple):
 
 
 class Impatience(asyncio.Event):
-    """Nobody has the patience to wait for it; each time the watch has told a little more."""
+    """An event whose waits time out; the watch advances a little before each timeout."""
 
     def __init__(self, lag: Lag, more: int) -> None:
         super().__init__()

@@ -63,7 +63,7 @@ async def test_small_objects_come_in_full_pages() -> None:
 async def test_large_objects_come_in_small_pages_and_few_are_asked_for_twice() -> None:
     client = Lists(*[10] * PAGE, *[3 * KIB] * 500, *[10] * (4 * PAGE))
     assert await listed(client) == 500 + 5 * PAGE
-    assert max(client.limits[3:20]) < 22  # Which is what 64 KiB have room for.
+    assert max(client.limits[3:20]) < 22  # 64 KiB have room for so many.
     assert client.limits[-1] == PAGE
     assert len(client.limits) < 500 // 12 + 16
 

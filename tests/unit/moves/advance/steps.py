@@ -1,4 +1,4 @@
-"""Facts about a move that its tests share."""
+"""Observations of a move that the tests of its steps share."""
 
 from reserver.moves.model import MoveGroup, Replacement
 from reserver.moves.observation import MoveTurn, ObservedSeat

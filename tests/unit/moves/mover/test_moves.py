@@ -114,7 +114,7 @@ async def test_a_paused_move_takes_no_seat_until_it_goes_on(world: World) -> Non
 
 
 async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: World) -> None:
-    """Two watches: that of Reservations may be ahead of that of pods."""
+    """The watch of Reservations may be ahead of the watch of pods."""
     world.move()
     world.schedules = False
     await world.rounds(20, 0.1)

@@ -15,7 +15,7 @@ async def begun(*, paused: bool = False, **spec: Any) -> SurgeWorld:
 
 
 async def copying(world: SurgeWorld | None = None) -> SurgeWorld:
-    """Return a world in which the copy of the pod is there, and not ready."""
+    """Return a world in which the pod has a copy that is not ready."""
     world = world or await begun()
     world.becomes_ready = False
     while not world.copies():
@@ -59,7 +59,7 @@ UNFIT = {
 
 
 async def beside_one_that_is_not_ready() -> SurgeWorld:
-    """Return a world in which a pod is to surge whose sibling is not ready, and stays so."""
+    """Return a world in which a pod surges while its sibling is never ready."""
     world = await sized("1", replicas=2)
     world.becomes_ready = False
     second = next(each for each in world.pods() if each["metadata"]["name"] != "web-0")

@@ -57,7 +57,7 @@ async def test_who_deletes_the_podmove_gets_the_pod_back_as_it_was(at: str) -> N
         if not (world.marks() if at == "HandingOver" else world.copies()):
             await world.round()
     if at == "HandingOver" and not world.copies():
-        world.deletes = True  # It was handed over by then, and the ReplicaSet chooses.
+        world.deletes = True  # The pod was handed over, so the ReplicaSet chooses.
     world.api.remove(f"{MOVES}/move")
     for seat in world.api.of("/apis/reserver.io/v1alpha1/namespaces/shop/reservations"):
         world.api.remove(
@@ -111,7 +111,7 @@ async def test_a_deployment_that_is_deleted_in_the_middle_keeps_no_copy() -> Non
 async def test_a_workload_that_is_deleted_with_its_pods_ends_the_move_and_leaves_no_copy() -> None:
     """As `kubectl delete deployment` does: the ReplicaSet goes, and then its pods."""
     world = await copying()
-    await world.round()  # Which writes down that there is a copy.
+    await world.round()  # Stores that there is a copy.
     world.has_set = False
     del world.api.objects[DEPLOYMENT]
     world.api.remove(f"{PODS}/web-0")

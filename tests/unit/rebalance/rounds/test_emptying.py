@@ -33,7 +33,7 @@ OPEN = {"metadata": {"name": "n1", "resourceVersion": "7"}}
 
 
 def emptying(world: World, *, emptied: tuple[str, ...] = ("n1",)) -> World:
-    """Return a world whose rounds empty nodes; each plan empties these."""
+    """Return a world whose rounds empty nodes, and whose plans empty these nodes."""
 
     def decide(look: RoundInput, _: Held) -> Decision:
         world.looks.append(look)

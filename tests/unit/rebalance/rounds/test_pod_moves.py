@@ -68,7 +68,7 @@ async def test_a_pod_whose_moves_have_failed_rests_longer_each_time(
 
 
 async def test_a_pending_pod_for_which_room_is_held_already_is_not_looked_at(path: Path) -> None:
-    """Its room counts as held: a plan would make room for it once more, elsewhere."""
+    """Otherwise a plan would make room for the pod once more, on another node."""
     pending = [each | {"spec": {}} for each in OWNED["items"]]  # type: ignore[operator]
     script = [{**NO_MOVES, "items": [pod_move("web-0")]}, NODES, {**OWNED, "items": pending}, *REST]
     world = World(path, *script, dry_run=True, reserves_first=True, moves=())

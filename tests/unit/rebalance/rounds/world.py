@@ -45,11 +45,11 @@ HELD = {"n1": {"cpu": 500}}
 
 
 class World:
-    """A rebalancer whose decision is written down.
+    """A rebalancer with a given decision.
 
     Attributes:
-        looks: what it decided on.
-        slept: for how long it waited, in seconds.
+        looks: the clusters that it decided on.
+        slept: its waits, in seconds.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ WEEK = 168 * 3600.0
 
 
 def quota(name: str = "team", ttl: float | None = None, **hard: str) -> Quota:
-    """Return a quota: `reservations`, and of all else what may be held."""
+    """Return a quota of `reservations`, and of held amounts by resource."""
     found = {
         "reservations" if counted == "reservations" else f"held.{counted}": amount
         for counted, amount in amounts(hard).items()

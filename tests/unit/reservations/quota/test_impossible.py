@@ -19,7 +19,7 @@ def names_node(node: str = "", **constraints: object) -> Reservation:
 
 
 def beside(*topology_keys: str) -> Reservation:
-    """Return a reservation that wants to be beside pods, which may be the tenant's own."""
+    """Return a reservation with affinity to pods, which may be the tenant's own."""
     own = equals({"x": "y"})
     return names_node(affinity=tuple(PodTerm(own, key) for key in topology_keys))
 

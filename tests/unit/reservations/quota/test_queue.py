@@ -45,10 +45,10 @@ def test_one_that_grows_takes_a_new_turn_and_one_that_does_not_keeps_its_own() -
     ledger = ledger_of(quota(cpu="8"))
     write(ledger, ("a", 3), ("b", 3), ("c", 6), ("d", 2))
     assert holding(ledger) == {"a", "b"}
-    ledger.put(reservation("a", cpu="3", expires=100.0))  # It says something else, and no more.
+    ledger.put(reservation("a", cpu="3", expires=100.0))  # The spec differs, but requests no more.
     assert holding(ledger) == {"a", "b"}
     ledger.put(reservation("a", cpu="4"))
-    assert holding(ledger) == {"b"}  # c waited before it, and 3 + 6 are too many.
+    assert holding(ledger) == {"b"}  # c waited before d, and 3 + 6 are too many.
     ledger.drop(ref("c"))
     assert holding(ledger) == {"b", "d"}
     ledger.drop(ref("b"))

@@ -42,7 +42,7 @@ def lending(*things: Node | Pod | Reservation) -> State:
 
 
 def passes(asking: Pod, state: State, now: float = NOW) -> bool:
-    """Return what Filter says, after seeing that Bind and explain say the same."""
+    """Return whether Filter passes worker-1; assert that Bind and explain agree."""
     has_room_there = has_room(asking, state.snapshot, state.snapshot.rows(["worker-1"]))[0]
     names = ["worker-1"] if has_room_there else []  # Else kube-scheduler does not name it.
     may = bool(filter_nodes(asking, names, state, now).nodes)
@@ -76,7 +76,7 @@ ELSEWHERE = pod("owner", constraints=Constraints(node_selector=equals({"zone": "
 
 
 def wanted_by(state: State, asking: Pod = OWNER, *, terminating: bool = False) -> set[str]:
-    """Return who has to go for an owner that kube-scheduler has found no node for."""
+    """Return the borrowers to evict for an owner for which kube-scheduler found no node."""
     state.pod_seen(replace(asking, is_unschedulable=True, terminating=terminating))
     (found,) = tuple(filter(None, recalls_for_owners(state, {}))) or (None,)
     return {each.name.name for each in found.borrowers} if found else set()

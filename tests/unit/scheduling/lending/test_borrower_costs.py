@@ -39,7 +39,7 @@ def test_as_many_may_borrow_of_a_node_as_a_call_can_ask_about() -> None:
 
 @pytest.mark.long
 def test_pods_that_name_their_node_cost_an_owner_little() -> None:
-    """5,000 of them, which any tenant may create, had held the event loop for 0.2 s."""
+    """5,000 such pods, which any tenant may create, once held the event loop for 0.2 s."""
     holds = [reservation(f"r{n}", owners=(f"o{n}",), lends_below=n, cpu="100m") for n in range(500)]
     there = [borrower(f"b{n}", "10m", priority=n, on="worker-1") for n in range(2_000)]
     state = lending(node("worker-1", cpu="60", pods="100000"), *holds, *there)
@@ -51,7 +51,7 @@ def test_pods_that_name_their_node_cost_an_owner_little() -> None:
 
 
 def test_who_has_to_go_is_asked_a_node_at_a_time() -> None:
-    """A cluster of 1,000 nodes took 0.16 s in one step."""
+    """A cluster of 1,000 nodes once took 0.16 s in one step."""
     names = [f"worker-{n}" for n in range(400)]
     nodes = [node(name, cpu="8") for name in names]
     there = [borrower(f"b{n}-{name}", "1", on=name) for name in names for n in range(20)]
@@ -61,7 +61,7 @@ def test_who_has_to_go_is_asked_a_node_at_a_time() -> None:
 
 @pytest.mark.long
 def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend() -> None:
-    """5,000 nodes had held the event loop for 0.05 s, each time a priority was new."""
+    """5,000 nodes once held the event loop for 0.05 s for each new priority."""
     names = [f"worker-{n}" for n in range(4_000)]
     nodes = [node(name, cpu="8") for name in names]
     holds = [reservation(f"r-{on}", node=on, lends_below=100, cpu="4") for on in names]
@@ -77,7 +77,7 @@ def test_the_first_borrower_of_a_priority_costs_little_however_many_nodes_lend()
 
 
 def wide(name: str, unlike: str = "") -> Pod:
-    """Return a borrower that requests sixty resources that nobody offers."""
+    """Return a borrower that requests sixty resources that no node offers."""
     made = pod(name, node="worker-1", constraints=BORROWER, cpu="10m")
     invented = {f"example.com/r{n}{unlike}": 1 for n in range(60)}
     return replace(made, requests={**made.requests, **invented})
@@ -130,7 +130,7 @@ def test_who_has_a_hundred_owners_leaves_others_their_turn() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("cpu", ["5", "9"])
 def test_an_owner_whom_no_borrower_of_four_thousand_nodes_can_help_costs_little(cpu: str) -> None:
-    """Each node was judged in each of its calls."""
+    """Each call of the owner once judged each node."""
     names = [f"n{n}" for n in range(4_000)]
     held = [reservation(f"r{n}", node="", slots=1_000, lends_below=100, cpu="4") for n in range(4)]
     there = [borrower(f"b-{on}", "4", on=on) for on in names]
@@ -147,7 +147,7 @@ def test_an_owner_whom_no_borrower_of_four_thousand_nodes_can_help_costs_little(
 
 
 def test_preemption_for_an_owner_of_a_thousand_borrowed_seats_takes_little() -> None:
-    """0.2 s, while each of its seats was looked at to the end."""
+    """Such a call once took 0.2 s: it judged each seat to the end."""
     names = [f"n{n}" for n in range(1_000)]
     hold = reservation("lent", node="", placed=dict.fromkeys(names, 1), slots=1_000, cpu="4")
     there = [pod(f"s-{on}", node=on, cpu="1") for on in names]

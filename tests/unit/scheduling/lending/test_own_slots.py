@@ -25,7 +25,7 @@ MINE = reservation("mine", owners=("a",), reusable=True, cpu="4", expires=NOW + 
 
 
 def in_own_slot(cpu: str) -> State:
-    """Return a node with a borrower in a slot of its own, and room that is lent beside it."""
+    """Return a node with a borrower in its own slot, and with more room that is lent."""
     guest = replace(borrower("a", cpu, on="worker-1"), claims=frozenset({MINE.identity}))
     state = lending(node("worker-1", cpu="12"), MINE, LENT, guest)
     assert state.ledger.claimed(MINE.ref) == 1

@@ -88,7 +88,7 @@ def test_who_takes_a_year_to_end_is_given_two_minutes_and_closes_nothing() -> No
     assert wanted_by(state) == {"a"}
     state.ledger.put(reservation("lent", cpu="4"))
     assert short(state) == {"worker-1": {"a"}}
-    state.pod_seen(replace(lingers, lingers=False))  # As it is once it was deleted again.
+    state.pod_seen(replace(lingers, lingers=False))  # As after a second deletion.
     assert not owner_asks(state).effects
     assert short(state) == {}
 
@@ -112,7 +112,7 @@ def test_a_seat_that_is_not_borrowed_comes_first() -> None:
 
 
 def test_other_holds_count_when_an_owner_comes() -> None:
-    """The owner has room beside the borrower, but it is held for somebody else."""
+    """The owner has room next to the borrower, but the room is held for another owner."""
     firm = reservation("firm", owners=("a",), cpu="2")
     here = (borrower("b", "4", on="worker-1"), pod("c", node="worker-1", cpu="2"))
     state = lending(node("worker-1", cpu="8"), LENT, *here)

@@ -86,7 +86,7 @@ async def test_a_pod_that_its_daemon_set_has_left_behind_keeps_its_node() -> Non
 async def test_owners_fill_it_together_and_it_stays_theirs_when_they_go() -> None:
     world = await placed(G1, W1)
     bound = [bind(owner(name, "2"), "g1", world) for name in ("a", "b")]
-    assert not may(owner("c"), "g1", world)  # It is full.
+    assert not may(owner("c"), "g1", world)  # The node is full.
     assert not may(pod("s"), "g1", world)
     assert (world.phase(), status(world).is_backed) == (Phase.ACTIVE, True)
     assert world.state.ledger.claimed(world.reservation().ref) == 1  # The node.
@@ -101,7 +101,7 @@ async def test_owners_fill_it_together_and_it_stays_theirs_when_they_go() -> Non
 async def test_a_stranger_is_refused_also_while_owners_have_all_there_is() -> None:
     world = await placed(replace(G1, allocatable={**G1.allocatable, "pods": 1}))
     bind(owner("a", "4"), "g1", world)
-    assert not may(pod("s"), "g1", world)  # kube-scheduler may know already that it is gone.
+    assert not may(pod("s"), "g1", world)  # kube-scheduler may already see that an owner is gone.
 
 
 async def test_what_names_it_gets_nothing_of_it() -> None:

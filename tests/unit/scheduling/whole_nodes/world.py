@@ -29,7 +29,7 @@ def owner(name: str, cpu: str = "1", **more: Any) -> Pod:
 
 
 async def placed(*things: Node | Pod, **more: Any) -> World:
-    """Return a world with such a reservation where it is placed, and written."""
+    """Return a world with a reservation of whole nodes that is placed and stored."""
     world = World(*(each for each in things if isinstance(each, Node)))
     for each in things:
         if isinstance(each, Pod):
@@ -42,7 +42,7 @@ async def placed(*things: Node | Pod, **more: Any) -> World:
 
 
 def may(asking: Pod, on: str, world: World) -> bool:
-    """Return what Filter says of a node, after seeing that Bind says the same."""
+    """Return whether Filter passes a node; assert that Bind agrees."""
     verdict = filter_nodes(asking, [on], world.state, NOW)
     assert bool(verdict.nodes) == (judge_bind(asking, on, world.state, NOW).refusal is None)
     return bool(verdict.nodes)

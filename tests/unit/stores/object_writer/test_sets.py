@@ -111,7 +111,7 @@ def test_whoever_starts_takes_back_what_nobody_finishes_the_first_last() -> None
 
 
 def test_a_set_that_is_finished_after_all_is_left_alone() -> None:
-    """Its writer lives, beside the Reserver that has just started."""
+    """The writer of the set still runs next to the Reserver that has just started."""
     made = ItemDesk(asyncio.TaskGroup())
     made.show(first_of("x"))
     made.store.abandon_unfinished()
