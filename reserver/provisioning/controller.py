@@ -137,8 +137,10 @@ class Provisioner(Listener):
             return
         self._forget(name)
         if all([await self._booking.release(request) for request in gone]):
-            self.requests.released(name)
+            self.requests.released(name, gone)
             self.queue.succeeded(name)
+            if self.requests.gone(name):  # Another of the name was deleted meanwhile.
+                self.queue.add(name)
         else:
             self.queue.add(name, LOOK_AGAIN_S)
 
@@ -172,7 +174,7 @@ class Provisioner(Listener):
         is_held = request.holds(Kind.PROVISIONED) and not request.has_ended
         if is_held and BookingState.ABSENT in seen.holds:
             now = self._clock()
-            if now - self._missed_at.setdefault(request.name, now) < SHOWN_LATE_S:
+            if abs(now - self._missed_at.setdefault(request.name, now)) < SHOWN_LATE_S:
                 late = (
                     BookingState.UNSETTLED if h is BookingState.ABSENT else h for h in seen.holds
                 )
@@ -185,8 +187,8 @@ class Provisioner(Listener):
         refusal = self._unwritten.pop(name, None)
         if refusal is None:
             left_s = self._tried_at.get(name, 0.0) + LOOK_AGAIN_S - self._clock()
-            if left_s > 0:
-                self.queue.add(name, min(left_s, LOOK_AGAIN_S))
+            if 0 < left_s <= LOOK_AGAIN_S:  # Else the clock was set back.
+                self.queue.add(name, left_s)
                 return
             refusal = await self._try(request)
             self._tried_at[name] = self._clock()
@@ -233,7 +235,7 @@ class Provisioner(Listener):
         before, now = request.said.get(Kind.PROVISIONED), said.get(Kind.PROVISIONED)
         if before is None or now is None or before.reason != now.reason or Kind.FAILED in said:
             return True
-        return self._clock() >= self._said_at.get(request.name, 0.0) + SAY_AGAIN_S
+        return abs(self._clock() - self._said_at.get(request.name, 0.0)) >= SAY_AGAIN_S
 
     async def _has_written(self, known: KnownRequest, step: StepResult) -> bool:
         """Write conditions if they have changed; return whether they were written."""

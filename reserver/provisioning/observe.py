@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from reserver.cluster.pod import PodName
@@ -94,9 +94,11 @@ class KnownRequests:
         """Return the deleted requests of a name."""
         return tuple(self._gone.get(name, ()))
 
-    def released(self, name: PodName) -> None:
-        """Forget the deleted requests of a name, as nothing is left of them."""
-        self._gone.pop(name, None)
+    def released(self, name: PodName, requests: Container[ProvisioningRequest]) -> None:
+        """Forget deleted requests of a name, as nothing is left of them."""
+        left = [each for each in self._gone.pop(name, ()) if each not in requests]
+        if left:
+            self._gone[name] = left
 
     def _is_full(self, namespace: str) -> bool:
         return self._open.get(namespace, 0) >= MOST_REQUESTS

@@ -9,7 +9,7 @@ import pytest
 from reserver.base.pacer import Pacer
 from reserver.process import readiness
 from reserver.provisioning import controller
-from tests.unit.moves.api_server import SEATS
+from tests.unit.moves.api_server import PODS, SEATS
 from tests.unit.provisioning.shop import POD_SETS, asked
 from tests.unit.provisioning.test_strikes import PROVISIONED
 
@@ -52,6 +52,21 @@ async def test_a_booking_is_not_revoked_because_its_reservations_are_shown_after
     await shop.settle()
     assert shop.said == PROVISIONED
     assert len(shop.api.of(SEATS)) == len(POD_SETS)
+
+
+async def test_a_request_that_waits_is_tried_again_though_the_clock_was_set_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waited for as long as the clock was set back."""
+    monkeypatch.setattr(controller, "Pacer", partial(Pacer, timer=lambda: 0.0))
+    taken = []
+    shop = await asked(lambda shop: taken.append(shop.make_pod("worker-2")), validFor="2h")
+    shop.is_over = lambda: "False" in shop.said.get("Provisioned", ())
+    await shop.settle()
+    shop.api.now -= 3600
+    shop.api.remove(f"{PODS}/{taken[0]['metadata']['name']}")
+    shop.is_over = lambda: shop.holds("Provisioned")
+    await shop.settle()
 
 
 async def test_a_booking_is_revoked_once_a_reservation_of_it_is_missed_for_good() -> None:

@@ -84,7 +84,10 @@ def test_what_went_is_known_until_it_is_released_and_its_successor_is_another(
     assert not {*refs(gone)} & {*refs(now.request)}
     assert {known.of(ref) for ref in refs(now.request)} == {name}
     assert {known.of(ref) for ref in refs(gone)} == {None}
-    known.released(name)
+    known.drop(name)
+    known.released(name, [gone])  # The second one was deleted while the first was released.
+    assert [each.uid for each in known.gone(name)] == ["second-one"]
+    known.released(name, known.gone(name))
     assert not known.gone(name)
     assert set(touched) == {name}
 
