@@ -86,8 +86,9 @@ class Hardships:
         rng = random.Random(self._seed + 3)  # noqa: S311 - repeatable
         for name in SHUT:
             pod = self._people.only(name)
-            greedy = self._people.insist(partial(self._people.pods, GREEDY))
-            others = sorted({each.spec.node_name for each in greedy} - {pod.spec.node_name})
+            own, greedy = pod.spec.node_name, partial(self._people.pods, GREEDY)
+            taken = {each.spec.node_name for each in self._people.insist(greedy)} - {own}
+            others = sorted(taken or {*self._bed.nodes} - {own})
             node, how, late_s = rng.choice(others), rng.choice(_CLOSED), rng.uniform(0.0, 0.3)
             move = self._write(_SHUT, pod, to={"node": node}, timeout=f"{self._shut_s}s")
             while self._people.status(move).get("phase") not in (_UNDER_WAY | ENDED):
