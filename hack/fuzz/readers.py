@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from hack.fuzz.checks import SEEN, Fault, check_entries, check_refusal
 from reserver.errors import InvalidInput
-from reserver.grpc import convert, documents
+from reserver.grpc import catalogue, documents
 from reserver.k8s.objects.objects import decode, encode
 from reserver.k8s.objects.reviews import Review, access_review
 from reserver.moves import podmove, podmove_status
@@ -129,7 +129,7 @@ def read_question(raw: bytes) -> object:
         entries = read_key(ref, text, SEEN)
         check_entries(entries)
         for each in entries.reservations:
-            shown = convert.show(each, text, ReservationState(Phase.ACTIVE, is_backed=True), {})
+            shown = catalogue.show(each, text, ReservationState(Phase.ACTIVE, is_backed=True), {})
             if shown.spec.slots != each.slots:
                 raise Fault(f"shows other slots than it holds: {shown}")
     return None

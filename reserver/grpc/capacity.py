@@ -19,7 +19,7 @@ from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import under
 from reserver.extender.handlers import Extender
-from reserver.grpc import convert, documents
+from reserver.grpc import catalogue, documents
 from reserver.grpc.selection import PageToken
 from reserver.grpc.status_errors import CallError
 from reserver.k8s.objects.limits import check_amount, limits_at
@@ -139,7 +139,7 @@ class CapacityServicer(CapacityServiceServicer):
         if why := self.state.ledger.quotas.trial(reservations, self.clock()):
             lacks = (Lack(0, why, never=False), *lacks)
         shortages = [pb.Shortage(index=at, message=text, never=never) for at, text, never in lacks]
-        placements = [pb.WhatIfPlacement(parts=convert.show_parts_of(each)) for each in judged]
+        placements = [pb.WhatIfPlacement(parts=catalogue.show_parts_of(each)) for each in judged]
         return pb.WhatIfResponse(fits=not lacks, shortages=shortages, placements=placements)
 
     async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802

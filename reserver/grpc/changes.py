@@ -11,7 +11,7 @@ from types import MappingProxyType
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, under
 from reserver.grpc import documents, status_errors
-from reserver.grpc.reservation_list import Catalogue
+from reserver.grpc.catalogue import Catalogue
 from reserver.reservations.digest import etag
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import Ref, Reservation

@@ -10,6 +10,7 @@ from uuid import uuid4
 from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, under
 from reserver.grpc import documents, status_errors
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.concurrency import LOCAL, caller
 from reserver.grpc.documents import Draft
 from reserver.grpc.idempotency import (
@@ -19,7 +20,6 @@ from reserver.grpc.idempotency import (
     Request,
     digest_of,
 )
-from reserver.grpc.reservation_list import Catalogue
 from reserver.k8s.objects import names
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set, place_now

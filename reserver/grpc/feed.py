@@ -14,7 +14,7 @@ import grpc
 from reserver.base.pacer import Pacer, Steps
 from reserver.base.quarantine import quarantined
 from reserver.errors import InvalidInput
-from reserver.grpc.reservation_list import Catalogue
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.selection import ReservationSelector
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.listener import Listener

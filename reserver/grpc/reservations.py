@@ -13,10 +13,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from reserver.base.pacer import Pacer
 from reserver.cluster.pod import Pod, PodName
 from reserver.grpc import documents
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.changes import Changes
 from reserver.grpc.creation import Creation
 from reserver.grpc.feed import ReservationFeed, follow
-from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.selection import PageToken, ReservationSelector
 from reserver.k8s.objects.times import parse_moment
 from reserver.stores.archive import ArchivedReservation

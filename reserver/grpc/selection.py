@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from reserver.cluster.labels import EVERYTHING, Selector
+from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.grpc import convert
 from reserver.k8s.objects import selectors
-from reserver.reservations.owner import OwnerRule
+from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.v1 import reservation_pb2 as pb
 
 _MOST_SELECTOR = 1024
@@ -117,8 +116,25 @@ class ReservationSelector:
         home = reservation.id.partition("/")[0]
         if reservation.status.phase == pb.PHASE_INVALID:  # Its owners cannot be read.
             return self.owner == replace(ANY_OWNER, namespace=home)
-        rules = (convert.owner_rule(owner, home) for owner in reservation.spec.owners)
+        rules = (_owner_rule(owner, home) for owner in reservation.spec.owners)
         return any(map(self.owner.covers, rules))
+
+
+def _owner_rule(owner: pb.Owner, home: str) -> OwnerRule:
+    """Return the rule of an owner message; `home` is the namespace of its reservation."""
+    selector, controller = owner.selector, owner.controller
+    named = (each.namespace for each in (owner.pod, controller, selector) if each.namespace)
+    expressions = (
+        Requirement(each.key, each.operator, frozenset(each.values))
+        for each in selector.match_expressions
+    )
+    return OwnerRule(
+        namespace=next(named, home),
+        pod=owner.pod.name,
+        controller=Controller(controller.kind, controller.name),
+        selector=Selector((*equals(selector.match_labels).requirements, *expressions)),
+        replaces=Replaced(owner.replaces.uid, frozenset(owner.replaces.existing)),
+    )
 
 
 def _labels(text: str) -> Selector:

@@ -15,13 +15,13 @@ from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.grpc.access import CallAccess
 from reserver.grpc.capacity import CapacityServicer
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.changes import Changes
 from reserver.grpc.concurrency import MOST_CALLS
 from reserver.grpc.creation import Creation
 from reserver.grpc.feed import ReservationFeed
 from reserver.grpc.interceptor import Calls
 from reserver.grpc.port import Port
-from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.reservations import Reservations
 from reserver.grpc.scheduler import SchedulerServicer
 from reserver.http.tls_files import TlsFiles

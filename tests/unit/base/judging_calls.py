@@ -14,8 +14,8 @@ from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.extender.requeue import Requeue
 from reserver.grpc import interceptor as calls_module
 from reserver.grpc.access import Call
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.feed import ReservationFeed
-from reserver.grpc.reservation_list import Catalogue
 from reserver.http.access import answer
 from reserver.http.message import Handler, HttpRequest, HttpResponse, text
 from reserver.reservations.reservation import Ref

@@ -12,7 +12,7 @@ import pytest
 from reserver.cli import describe, formatting, serialization
 from reserver.client import Claim, OccurrenceInfo, ReservationInfo
 from reserver.client.messages import read_reservation
-from reserver.grpc.convert import show
+from reserver.grpc.catalogue import show
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import IDLE, ReservationState

@@ -7,8 +7,8 @@ import pytest
 from reserver.base.pacer import Pacer, outcome
 from reserver.errors import InvalidInput
 from reserver.grpc import feed as module
+from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.feed import ReservationFeed
-from reserver.grpc.reservation_list import Catalogue
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes

@@ -5,7 +5,7 @@ from google.protobuf import json_format
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.grpc import convert, documents
+from reserver.grpc import catalogue, documents
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ReservationState
@@ -78,18 +78,18 @@ def test_what_is_stored_is_shown_as_it_was_sent(place: Ref) -> None:
     sent = spec(policy=pb.POLICY_REQUIRE, slots=2, ttl=timedelta(0))
     text = documents.encode(documents.write(sent, NOW, "r-1"))
     stored = spec_codec.read(documents.write(sent, NOW), ref("a"), NOW)
-    shown = convert.show(stored, text, HOLDS, {"u": PodName("shop", "web-0")})
+    shown = catalogue.show(stored, text, HOLDS, {"u": PodName("shop", "web-0")})
     assert shown.spec == sent
     assert (shown.name, shown.status.claims[0].pod) == ("a", "shop/web-0")
     assert documents.request_id_of(text) == "r-1"
     assert documents.unshown(text) == {"requestId": "r-1"}
-    assert convert.parse_id(str(place)) == place
+    assert catalogue.parse_id(str(place)) == place
 
 
 def test_what_people_write_in_yaml_is_shown() -> None:
     text = "owners: [{pod: {name: web-0}}]\nresources: {cpu: 2, memory: 1Gi}\nnode: worker-1\n"
     (reservation,) = read_key(ref("a"), text, NOW).reservations
-    shown = convert.show(reservation, text, HOLDS, {})
+    shown = catalogue.show(reservation, text, HOLDS, {})
     assert shown.spec.resources == {"cpu": "2", "memory": "1Gi"}
     assert shown.spec.expires_at.seconds == NOW + lifetime_codec.DEFAULT_TTL_S
     assert (shown.spec.slots, shown.spec.policy) == (1, pb.POLICY_PREFER)
@@ -98,8 +98,8 @@ def test_what_people_write_in_yaml_is_shown() -> None:
 @pytest.mark.parametrize("text", ["a/b[d]", "a/b/c/d", "a/b/c[d", "a//c", "[d]"])
 def test_what_is_neither_a_name_nor_an_id_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="write NAME, NAMESPACE/CONFIGMAP/KEY or"):
-        convert.parse_id(text)
-    assert convert.parse_id("plain") is None
+        catalogue.parse_id(text)
+    assert catalogue.parse_id("plain") is None
 
 
 def test_times_that_no_calendar_has_are_named() -> None:

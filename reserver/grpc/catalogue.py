@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from reserver.base.schedule import Occurrence
+from reserver.cluster import quantity
+from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
-from reserver.grpc import convert
 from reserver.grpc.status_errors import missing
-from reserver.k8s.objects.limits import limits_at
+from reserver.k8s.objects.limits import MOST_LABELS, limits_at
+from reserver.reservations.digest import etag
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.reservation import Ref, Reservation
-from reserver.reservations.status import ShortNodes
+from reserver.reservations.status import ReservationState, ShortNodes
 from reserver.scheduling.state import State
 from reserver.stores.archive import Archive
-from reserver.stores.codec import newer_fields, spec_codec
-from reserver.stores.entries import Entries
+from reserver.stores.codec import document, newer_fields, spec_codec
+from reserver.stores.codec.spec_message import to_message
+from reserver.stores.entries import Entries, EntryProblem
 from reserver.v1 import reservation_pb2 as pb
+
+_LATEST_S = 253_402_300_799  # The year 9999, where RFC 3339 ends.
 
 
 class ListedStores(Protocol):
@@ -63,7 +72,7 @@ class Catalogue:
         """
         if not name:
             raise InvalidInput("name", "is empty", "name a reservation")
-        ref = convert.parse_id(name) or self.stores.find(name)
+        ref = parse_id(name) or self.stores.find(name)
         if ref is None or not (self.reservation(ref) or self.problem(ref)):
             past = self.archive.last(name, self.clock())
             raise missing(name, past.told if past else "")
@@ -87,8 +96,8 @@ class Catalogue:
             return []
         entries = latest[1]
         known = {str(reservation.ref) for reservation in entries.reservations}
-        labels, problems = self.stores.labels(ref), map(convert.show_problem, entries.problems)
-        shown = (convert.with_labels(each, labels) for each in problems)
+        labels, problems = self.stores.labels(ref), map(show_problem, entries.problems)
+        shown = (with_labels(each, labels) for each in problems)
         return [each for each in shown if each.id not in known]
 
     def problem(self, ref: Ref) -> pb.Reservation | None:
@@ -133,9 +142,9 @@ class Catalogue:
         if latest is not None and latest[1].ignored:
             message = "; ".join(filter(None, (status.message, latest[1].ignored)))
             status = status._replace(message=message)
-        shown = convert.show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
+        shown = show(reservation, text, status, ledger.claims(ref), ledger.since(ref))
         shown.status.assumes_namespace = self._assumes_namespace(ref, shown.spec)
-        return convert.with_labels(shown, self.stores.labels(ref))
+        return with_labels(shown, self.stores.labels(ref))
 
     def _assumes_namespace(self, ref: Ref, spec: pb.ReservationSpec) -> bool:
         """Return whether an owner has Reserver's own namespace by default."""
@@ -163,3 +172,122 @@ class Catalogue:
         if not shown:
             raise missing(str(ref))
         return shown[0]
+
+
+def show(
+    reservation: Reservation,
+    text: str,
+    status: ReservationState,
+    claims: Mapping[str, PodName],
+    since: float = 0.0,
+) -> pb.Reservation:
+    """Return the message of a reservation that was read from a text.
+
+    The claims are by UID. `since` is the time at which Reserver first saw the reservation, in unix
+    seconds; 0 while the write is pending.
+    """
+    shown = pb.Reservation(
+        name=reservation.ref.key,
+        id=str(reservation.ref),
+        spec=_spec(reservation, text),
+        status=pb.ReservationStatus(
+            phase=f"PHASE_{status.phase.upper()}",
+            backed=status.is_backed,
+            reason=status.reason,
+            message=status.message,
+            placements=show_parts_of(reservation),
+            claims=[pb.Claim(pod=str(pod), uid=uid) for uid, pod in sorted(claims.items())],
+            occurrences=map(_occurrence, reservation.next_occurrences),
+        ),
+        etag=etag(reservation),
+        author=reservation.author,
+    )
+    if since:
+        _set(shown.since, since)
+    if status.idle_since:
+        _set(shown.status.idle_since, status.idle_since)
+    return shown
+
+
+def with_labels(shown: pb.Reservation, labels: Mapping[str, str]) -> pb.Reservation:
+    """Add the first labels of its object, by name, to a reservation; return the reservation."""
+    shown.labels.update(heapq.nsmallest(MOST_LABELS, labels.items()))
+    return shown
+
+
+def show_problem(problem: EntryProblem) -> pb.Reservation:
+    """Return the message of an invalid entry, with the index of an item of a list in its id."""
+    path = problem.error.path
+    item = path[1:].partition("]")[0] if path.startswith("[") else ""
+    return pb.Reservation(
+        name=problem.ref.key,
+        id=str(problem.ref._replace(item=item)),
+        status=pb.ReservationStatus(
+            phase=pb.PHASE_INVALID, reason="InvalidSpec", message=str(problem.error)
+        ),
+    )
+
+
+def show_parts_of(reservation: Reservation) -> list[pb.PlacedSlots]:
+    """Return the nodes and slots of a reservation."""
+    return [pb.PlacedSlots(node=node, slots=slots) for node, slots in reservation.parts]
+
+
+def parse_id(text: str) -> Ref | None:
+    """Return the ref of an id; None for a plain name."""
+    path, bracket, item = text.partition("[")
+    match path.split("/"), bracket:
+        case [_], "":
+            return None
+        case [namespace, name], "":
+            return Ref.of_object(namespace, name)
+        case [namespace, configmap, key], _ if configmap and item.endswith("]") == bool(bracket):
+            return Ref(namespace, configmap, key, item.removesuffix("]"))
+    problem = f"{quantity.shorten(text)!r} is neither a name nor an id"
+    remedy = "write NAME, NAMESPACE/CONFIGMAP/KEY or, of an object, NAMESPACE/NAME"
+    raise InvalidInput("name", problem, remedy)
+
+
+def _spec(reservation: Reservation, text: str) -> pb.ReservationSpec:
+    written = _of_item(reservation) if reservation.ref.item else document.parse(text)
+    # Always present, as in objects, where the API server fills in the defaults.
+    defaulted: dict[str, object] = {"slots": reservation.slots, "policy": reservation.policy}
+    if reservation.is_whole:
+        del defaulted["slots"]
+    spec = to_message({**written, **defaulted})
+    if reservation.recurrence is not None:
+        if reservation.recurrence.first is not None:
+            _set(spec.starts_at, reservation.recurrence.first)
+        return spec
+    if reservation.starts_at is not None:
+        _set(spec.starts_at, reservation.starts_at)
+    if reservation.expires_at is None:
+        spec.ttl.SetInParent()
+    else:
+        _set(spec.expires_at, reservation.expires_at)
+    return spec
+
+
+def _occurrence(occurrence: Occurrence) -> pb.Occurrence:
+    shown = pb.Occurrence()
+    _set(shown.starts_at, occurrence.start)
+    _set(shown.ends_at, occurrence.end)
+    return shown
+
+
+def _of_item(reservation: Reservation) -> dict[str, Any]:
+    """Return the equivalent spec of an item of a list."""
+    return {
+        "owners": [
+            {"pod": {"name": pod.name, "namespace": pod.namespace}}
+            for pod in sorted(reservation.owners)
+        ],
+        "node": reservation.node,
+        "resources": {
+            name: quantity.show(name, amount) for name, amount in reservation.resources.items()
+        },
+    }
+
+
+def _set(timestamp: Timestamp, seconds: float) -> None:
+    timestamp.FromMicroseconds(round(min(seconds, _LATEST_S) * 1_000_000))
