@@ -19,23 +19,26 @@ from reserver.cluster.node import Node
 from reserver.errors import ApiError
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
+from reserver.k8s.events import Recorder
 from reserver.k8s.objects.objects import decode
 from reserver.k8s.watch.reflector import Reflector
 from reserver.k8s.work_queue import WorkQueue
 from reserver.maintenance.codec import (
     COLLECTION,
+    WINDOW,
     WindowObject,
     WindowStatusObject,
     path,
     refused,
     show_status,
 )
-from reserver.maintenance.decide import MaintenanceDecision, NodeProgress, decide
+from reserver.maintenance.decide import MaintenanceDecision, decide
 from reserver.maintenance.emptying import LOOK_AGAIN_S, NodeEmptying
 from reserver.maintenance.model import NodePhase, ObservedNode, Window
 from reserver.maintenance.node_writes import is_due, write_node
 from reserver.maintenance.observe import KnownWindow, KnownWindows, observed, turn_of
 from reserver.maintenance.turns import Turn
+from reserver.moves.index import MoveIndex
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
@@ -55,8 +58,6 @@ MOST_WRITES = 50
 WindowsNow = Mapping[KnownWindow, Window | None]
 """Each window with its occurrence at one moment; None for an invalid window."""
 
-Reported = Callable[[KnownWindow, NodeProgress], None]
-
 
 class MaintenanceController(Listener):
     """Carries out MaintenanceWindows.
@@ -67,43 +68,45 @@ class MaintenanceController(Listener):
         reflector: the watch of the windows.
         counts: nodes of unfinished windows by phase.
         writes: nodes written so far.
-        unsuited: called with the ref of each hold that has to leave its node, and False: its
-            placement still applies.
-        subscribers: called with the window and the node for each change of a node's phase.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its dependencies
         self,
         client: ApiClient,
         clock: Callable[[], float],
         state: State,
-        emptying: NodeEmptying,
+        moves: MoveIndex,
+        recorder: Recorder,
         is_up_to_date: Callable[[], Awaitable[bool]],
+        *,
+        unsuited: Callable[[Ref, bool], None],
         not_ready_s: float,
     ) -> None:
         """Begin with no windows.
 
         Args:
             clock: unix seconds.
-            emptying: moves pods off nodes.
+            moves: the observed PodMoves.
+            recorder: writes an event for each change of a node's phase.
             is_up_to_date: waits until the watches have caught up; returns whether decisions are
                 allowed.
+            unsuited: called with the ref of each hold that has to leave its node, and False: its
+                placement still applies.
             not_ready_s: seconds that a node is not ready before holds leave the node.
         """
         self._client, self._clock, self._state = client, clock, state
-        self._emptying = emptying
+        self._emptying = NodeEmptying(client, moves, state.snapshot, self._note)
+        self._recorder = recorder
         self._is_up_to_date = is_up_to_date
+        self._unsuited = unsuited
         self._not_ready_s = not_ready_s
         self.queue = WorkQueue[str]("maintenance")
         self.windows = KnownWindows(lambda: self.queue.add(_LOOK))
         self.reflector = Reflector(client, COLLECTION, self.windows.view(), is_optional=True)
-        self.unsuited: list[Callable[[Ref, bool], None]] = []
-        self.subscribers: list[Reported] = []
         self.counts: Mapping[NodePhase, int] = {}
         self.writes = 0
         self._nodes: dict[str, Node] = {}
         self._faults: set[str] = set()
-        emptying.failed = self._note
 
     def on_node_changed(self, node: str) -> None:
         """Queue a pass if a node has changed."""
@@ -195,8 +198,7 @@ class MaintenanceController(Listener):
             for part in tuple(state.ledger.holding_on(node)):
                 reservation = state.ledger.get(part.ref)
                 if reservation is not None and state.closures.leaving(reservation):
-                    for notify in self.unsuited:
-                        notify(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
+                    self._unsuited(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
 
     async def _write_nodes(
         self, decision: MaintenanceDecision, seen: Mapping[str, ObservedNode]
@@ -237,8 +239,8 @@ class MaintenanceController(Listener):
             await pacer.awaited(self._write_status(known, status))
             for each in progress if before else ():
                 if each.node in before and before[each.node] != each.phase:
-                    for notify in self.subscribers:
-                        notify(known, each)
+                    said = f"{each.node}: {each.message}" if each.message else each.node
+                    self._recorder.note(known.metadata, f"Node{each.phase}", said, WINDOW)
         return counts
 
     async def _write_status(self, known: KnownWindow, status: WindowStatusObject) -> None:

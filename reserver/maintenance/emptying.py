@@ -51,26 +51,27 @@ class NodeLook(NamedTuple):
 
 
 class NodeEmptying:
-    """Moves pods off nodes by PodMoves.
+    """Moves pods off nodes by PodMoves."""
 
-    Attributes:
-        failed: called with each error of the API server; raises if the API server is away.
-        writes: PodMoves written or deleted so far.
-    """
-
-    def __init__(self, client: ApiClient, moves: MoveIndex, snapshot: Snapshot) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        moves: MoveIndex,
+        snapshot: Snapshot,
+        failed: Callable[[ApiError], None],
+    ) -> None:
         """Begin with no node looked at.
 
         Args:
             moves: the observed PodMoves.
             snapshot: the pods of each node.
+            failed: called with each error of the API server; raises if the API server is away.
         """
         self._client = client
         self._moves = moves
         self._snapshot = snapshot
         self._looks: dict[str, NodeLook] = {}
-        self.failed: Callable[[ApiError], None] = lambda _: None
-        self.writes = 0
+        self._failed = failed
 
     def drain(self, node: str) -> Drain | None:
         """Return the drain of a node in hand at the last look; None before, or if unreadable."""
@@ -96,7 +97,7 @@ class NodeEmptying:
         try:
             return await self._drain_of(node, allowed)
         except ApiError as exc:
-            self.failed(ApiError(exc.status, exc.reason, f"pods of node {node}: {exc.message}"))
+            self._failed(ApiError(exc.status, exc.reason, f"pods of node {node}: {exc.message}"))
             return None
 
     async def _drain_of(self, node: str, allowed: DrainOptions) -> Drain:
@@ -122,37 +123,30 @@ class NodeEmptying:
             drain = self.drain(node)
             if drain is not None:
                 for effect in tuple(emptying(window, drain, self._moves_of, self._named, now)):
-                    await self._carry_out(window, effect)
+                    await self._carry_out(effect, window.key)
         in_hand = frozenset(window.key for window in nodes.values())
         over = in_turns(leftovers(self._ours(), in_hand), lambda each: each.name.namespace)
         for effect in tuple(islice(over, MOST_ENDED)):
-            await self._delete(effect.name, effect.uid)
+            await self._carry_out(effect)
 
-    async def _carry_out(self, window: Window, effect: MoveEffect) -> None:
-        if not isinstance(effect, CreateMove):
-            await self._delete(effect.name, effect.uid)
-            return
-        terms = SharedFields(timeout=f"{int(effect.timeout_s)}s", keep_s=KEPT_S, urgent=True)
-        labels = {LABEL: window.key}
-        pod = PodName(effect.pod.namespace, effect.pod.name)
-        metadata = {"name": effect.name.name, "labels": labels}
-        body = manifest(pod, terms, uid=effect.pod.uid, mode=effect.mode, metadata=metadata)
-        try:
-            await self._client.create(podmove.collection(pod.namespace), body)
-        except ApiError as exc:
-            if not (exc.is_conflict or exc.is_absent):  # It exists, or its namespace is gone.
-                self.failed(exc)
+    async def _carry_out(self, effect: MoveEffect, key: str = "") -> None:
+        """Create a PodMove with the key of its window, or delete one."""
+        if isinstance(effect, CreateMove):
+            pod = PodName(effect.pod.namespace, effect.pod.name)
+            terms = SharedFields(timeout=f"{int(effect.timeout_s)}s", keep_s=KEPT_S, urgent=True)
+            metadata = {"name": effect.name.name, "labels": {LABEL: key}}
+            body = manifest(pod, terms, uid=effect.pod.uid, mode=effect.mode, metadata=metadata)
+            request = self._client.create(podmove.collection(pod.namespace), body)
         else:
-            self.writes += 1
-
-    async def _delete(self, name: PodName, uid: str) -> None:
+            options = {"preconditions": {"uid": effect.uid}}
+            request = self._client.delete(podmove.path(effect.name), options)
         try:
-            await self._client.delete(podmove.path(name), {"preconditions": {"uid": uid}})
+            await request
         except ApiError as exc:
-            if not (exc.is_conflict or exc.is_absent):
-                self.failed(exc)
-        else:
-            self.writes += 1
+            if not (
+                exc.is_conflict or exc.is_absent
+            ):  # It is so already, or its namespace is gone.
+                self._failed(exc)
 
     def _moves_of(self, pod: PodName) -> Iterable[WrittenMove]:
         return filter(None, map(self._named, self._moves.of_pod(pod)))

@@ -131,15 +131,17 @@ class Features:
         return mover
 
     def _maintaining(self, settings: Settings) -> MaintenanceController:
-        from reserver.maintenance.setup import assembled
+        from reserver.maintenance.controller import MaintenanceController
 
         core, mover = self._core, self.mover
         assert mover is not None  # noqa: S101 - the settings require pod moves
         parts = (core.client, core.clock, core.state, mover.moves, core.recorder)
-        maintainer = assembled(
-            *parts, core.is_up_to_date, not_ready_s=settings.replace_not_ready_after
+        maintainer = MaintenanceController(
+            *parts,
+            core.is_up_to_date,
+            unsuited=core.unsuited,
+            not_ready_s=settings.replace_not_ready_after,
         )
-        maintainer.unsuited.append(core.unsuited)
         core.listeners.add(maintainer)
         self.reflectors.append(maintainer.reflector)
         self.queues.append(maintainer.queue)

@@ -16,6 +16,10 @@ from tests.builders import NOW, pod
 from tests.unit.k8s.fakes import ScriptedClient, refused
 
 
+def fail(error: ApiError) -> None:
+    raise error
+
+
 def labelled(namespace: str, name: str) -> MoveObject:
     metadata = {
         "namespace": namespace,
@@ -35,7 +39,7 @@ async def test_whoever_writes_moves_with_the_label_of_a_window_keeps_no_other_wa
         moves.put(labelled("greedy", f"m-{number}"))
     moves.put(labelled("shop", "web"))
     client = ScriptedClient(*[{}] * (MOST_ENDED * 4))
-    await NodeEmptying(client, moves, Snapshot()).move({}, NOW)
+    await NodeEmptying(client, moves, Snapshot(), fail).move({}, NOW)
     assert len(client.requests) == MOST_ENDED
     assert any("/shop/" in each.path for each in client.requests[:2])
 
@@ -63,7 +67,7 @@ async def test_pods_of_any_size_keep_neither_their_node_nor_others_from_being_em
         snapshot.count(pod(name), "large")
     script = (TOO_LONG, listed("a"), listed("b"), listed(), listed("c"))
     client = ScriptedClient(*script)
-    emptying = NodeEmptying(client, MoveIndex(lambda _: None), snapshot)
+    emptying = NodeEmptying(client, MoveIndex(lambda _: None), snapshot, fail)
     await emptying.look({"large": W, "next": W}, NOW)
     assert (leaving(emptying, "large"), leaving(emptying, "next")) == ({"a", "b"}, {"c"})
     selectors = [each.params["fieldSelector"] for each in client.requests if each.params]
@@ -73,8 +77,7 @@ async def test_pods_of_any_size_keep_neither_their_node_nor_others_from_being_em
 async def test_a_node_whose_pods_are_refused_is_named_and_asked_about_later() -> None:
     faults: list[ApiError] = []
     client = ScriptedClient(refused(403), listed("c"), listed("a"))
-    emptying = NodeEmptying(client, MoveIndex(lambda _: None), Snapshot())
-    emptying.failed = faults.append
+    emptying = NodeEmptying(client, MoveIndex(lambda _: None), Snapshot(), faults.append)
     await emptying.look({"first": W, "next": W}, NOW)
     assert (emptying.drain("first"), leaving(emptying, "next")) == (None, {"c"})
     assert [each.message for each in faults] == ["pods of node first: the API server said 403"]
@@ -87,7 +90,7 @@ async def test_a_node_whose_pods_are_refused_is_named_and_asked_about_later() ->
 async def test_a_pod_whose_move_is_written_gets_no_other() -> None:
     moves = MoveIndex(lambda _: None)
     client = ScriptedClient(listed("web"), {})
-    emptying = NodeEmptying(client, moves, Snapshot())
+    emptying = NodeEmptying(client, moves, Snapshot(), fail)
     await emptying.look({"n": W}, NOW)
     await emptying.move({"n": W}, NOW)
     written = client.requests[-1].body
