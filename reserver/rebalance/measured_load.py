@@ -7,7 +7,6 @@ For how many rounds in a row a node has been hot or calm is counted as koord-des
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -112,29 +111,10 @@ def sources(policy: DeschedulerPolicy) -> Iterator[Source]:
     yield from dict.fromkeys(filter(None, map(source_of, strategies)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredLoad:
-    """The measured load of a round.
-
-    Attributes:
-        loads: usage, by source.
-        before: LowNodeLoad's state of the last round, by profile.
-        now: unix seconds.
-        after: LowNodeLoad's state for the next round; filled while profiles run.
-    """
-
-    loads: Mapping[Source, SmoothedLoad] = field(default_factory=dict)
-    before: Mapping[str, Rounds] = field(default_factory=dict)
-    now: float = 0.0
-    after: dict[str, Rounds] = field(default_factory=dict)
-
-    def rounds(self, profile: str) -> Rounds:
-        """Return the state of a profile's LowNodeLoad."""
-        return self.before.get(profile, NO_ROUNDS)
-
-
-def measured_load_of(cluster: ClusterState, policy: DeschedulerPolicy, now: float) -> MeasuredLoad:
-    """Return the load that a dump has, for whatever source its policy asks."""
+def dumped_loads(
+    cluster: ClusterState, policy: DeschedulerPolicy, now: float
+) -> Mapping[Source, SmoothedLoad]:
+    """Return the usage that a dump has, for each source that its policy asks."""
     pods = {}
     for name, containers in cluster.pod_usage.items():
         total: dict[str, float] = {}
@@ -145,5 +125,4 @@ def measured_load_of(cluster: ClusterState, policy: DeschedulerPolicy, now: floa
     nodes = {
         name: Average(dict(usage), now, now, 0.0) for name, usage in cluster.node_usage.items()
     }
-    load = SmoothedLoad(nodes=nodes, pods=pods)
-    return MeasuredLoad(loads=dict.fromkeys(sources(policy), load), now=now)
+    return dict.fromkeys(sources(policy), SmoothedLoad(nodes=nodes, pods=pods))

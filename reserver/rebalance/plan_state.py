@@ -14,11 +14,12 @@ from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.arguments.base import Choice
 from reserver.rebalance.candidate import Candidate, Conflicts, Floats, K
 from reserver.rebalance.cluster_state import Preference
-from reserver.rebalance.measured_load import MeasuredLoad
+from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.plan import Why
 from reserver.rebalance.plan_builder import PlanBuilder
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.pod_index import PodIndex
+from reserver.rebalance.round_input import RoundInput
 from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 
@@ -29,31 +30,31 @@ class PlanState:
     Protections are judged once a pod is a candidate, so that the plan can name the reason.
 
     Attributes:
+        given: the inputs of the round.
+        rounds: LowNodeLoad's state for the next round, by profile; filled while profiles run.
         builder: the plan so far.
         profile: the name of the profile.
         strategy: the name of the plugin.
         protects: returns the protection of a pod from this profile's evictor.
         looked_at: bool array, rows: nodes whose pods the strategy considers.
         offered: bool array, rows: nodes that may be targets.
-        load: the measured load, and the time.
         weights: returns, for each row, the weight of the preferred node affinities that it meets.
         keeps_preferences: no pod goes to a node that it prefers less, because another strategy of
             the policy would move the pod back.
-        least_gain: the smallest gain of a move between two nodes, in percentage points; 0 for any.
         tries_others: any copy may leave a crowded node, the least important first.
     """
 
+    given: RoundInput
+    rounds: dict[str, Rounds]
     builder: PlanBuilder
     profile: str
     strategy: str
     protects: Callable[[int], str]
     looked_at: Bools
     offered: Bools
-    load: MeasuredLoad
     weights: Callable[[tuple[Preference, ...]], Floats]
     keeps_preferences: bool = False
     tries_others: bool = True
-    least_gain: float = 0.0
 
     @property
     def index(self) -> PodIndex:
@@ -73,7 +74,7 @@ class PlanState:
     @property
     def now(self) -> float:
         """Unix seconds."""
-        return self.load.now
+        return self.given.now
 
     def chosen(self, namespaces: Choice, selector: Selector = EVERYTHING) -> Bools:
         """Return, for each pod on a node, whether the strategy looks at it and at the node."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +33,7 @@ from reserver.rebalance.cluster_state import ListedPod, Preference
 from reserver.rebalance.evictor import Filter
 from reserver.rebalance.exchanges import Exchanges, stay
 from reserver.rebalance.limits import Disruptions
-from reserver.rebalance.measured_load import MeasuredLoad, measured_load_of
+from reserver.rebalance.measured_load import Rounds, dumped_loads
 from reserver.rebalance.move_cost import cost, with_costs
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.plan_builder import Floats, PlanBuilder
@@ -42,7 +41,7 @@ from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.plan_summary import node_uses
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import Once, PodIndex
-from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
+from reserver.rebalance.policy import Arguments, Profile
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.strategies.table import PLAN
 
@@ -64,48 +63,55 @@ def decide(given: RoundInput, held: Held = NOTHING_HELD) -> Decision:
         given: the policy and the cluster. Without loads, the usage in the cluster counts.
         held: resources that reservations hold, by node.
     """
-    load = measured_load_of(given.cluster, given.policy, given.now)
-    load = replace(load, before=given.rounds, loads=given.loads or load.loads)
-    costs = partial(cost, now=given.now)
-    index = PodIndex(given.cluster, given.policy.node_selector, costs)
-    plan = _planned(given, index, held, load)
-    return Decision(plan=with_costs(plan, given.cluster, given.now), rounds=load.after)
-
-
-def _planned(given: RoundInput, index: PodIndex, held: Held, load: MeasuredLoad) -> Plan:
     policy = given.policy
-    pods = [each.pod for each in index.pods]
-    snapshot = snapshot_of(index.cluster, held)
-    planned = PlanningSnapshot(snapshot, pods, Disruptions(index.cluster.budgets))
-    builder = PlanBuilder(planned, index, policy.limits)
-    exchanges = Exchanges(builder)
-    turns = [(profile, args) for profile in policy.profiles for args in profile.deschedule]
-    turns += [(profile, args) for profile in policy.profiles for args in profile.balance]
-    is_about_nodes = all(isinstance(args, _ABOUT_NODES) for _, args in turns)
-    common = _Common(
-        builder=builder,
-        load=load,
-        ready=Once(partial(_ready, builder)),
-        weights=Once(partial(_weights, planned)),
-        prefers=any(_is_about_preferences(args) for _, args in turns),
-        least_gain=given.least_gain,
+    loads = given.loads or dumped_loads(given.cluster, policy, given.now)
+    index = PodIndex(given.cluster, policy.node_selector, partial(cost, now=given.now))
+    planned = PlanningSnapshot(
+        snapshot_of(index.cluster, held),
+        [each.pod for each in index.pods],
+        Disruptions(index.cluster.budgets),
     )
-    protects = {each.name: Filter(each.evictor, index, load.now).why for each in policy.profiles}
-    for profile, args in turns:
-        with given.timed(profile.name, args.NAME), sparing(partial(_failed, builder, args.NAME)):
-            state = _state(common, policy, profile, args, protects[profile.name])
-            for batch in PLAN[type(args)](args, state):
-                for candidate in batch:
-                    state.move(candidate)
-            exchanges.resolve(state.may_step_aside if is_about_nodes else stay)
+    builder, rounds = PlanBuilder(planned, index, policy.limits), dict[str, Rounds]()
+    _run(replace(given, loads=loads), builder, rounds)
     kept, more_kept = builder.kept()
-    return Plan(
+    plan = Plan(
         moves=tuple(builder.moves),
         kept=kept,
         more_kept=more_kept,
         nodes=node_uses(planned),
         notes=tuple(builder.notes),
     )
+    return Decision(plan=with_costs(plan, given.cluster, given.now), rounds=rounds)
+
+
+def _run(given: RoundInput, builder: PlanBuilder, rounds: dict[str, Rounds]) -> None:
+    """Run the strategies of a policy on a plan."""
+    policy, turns = given.policy, given.policy.turns
+    exchanges, ready = Exchanges(builder), Once(partial(_ready, builder))
+    weights = Once(partial(_weights, builder.planned))
+    is_about_nodes = all(isinstance(args, _ABOUT_NODES) for _, args in turns)
+    prefers = any(_is_about_preferences(args) for _, args in turns)
+    filters = {  # Profiles may have equal names.
+        id(each): Filter(each.evictor, builder.index, given.now) for each in policy.profiles
+    }
+    for profile, args in turns:
+        with given.timed(profile.name, args.NAME), sparing(partial(_failed, builder, args.NAME)):
+            state = PlanState(
+                given=given,
+                rounds=rounds,
+                builder=builder,
+                profile=profile.name,
+                strategy=args.NAME,
+                protects=filters[id(profile)].why,
+                looked_at=ready(policy.node_selector),
+                offered=ready(profile.evictor.node_selector),
+                weights=weights,
+                keeps_preferences=prefers and args in profile.balance,
+            )
+            for batch in PLAN[type(args)](args, state):
+                for candidate in batch:
+                    state.move(candidate)
+            exchanges.resolve(state.may_step_aside if is_about_nodes else stay)
 
 
 def protection(given: RoundInput, profile: Profile) -> Callable[[ListedPod], str]:
@@ -114,38 +120,6 @@ def protection(given: RoundInput, profile: Profile) -> Callable[[ListedPod], str
     numbers = {pod.pod.uid: number for number, pod in enumerate(index.pods)}
     evictor = Filter(profile.evictor, index, given.now)
     return lambda each: evictor.why(numbers[each.pod.uid])
-
-
-class _Common(NamedTuple):
-    """The inputs that all strategies share."""
-
-    builder: PlanBuilder
-    load: MeasuredLoad
-    ready: Once[Selector, Bools]
-    weights: Once[tuple[Preference, ...], Floats]
-    prefers: bool
-    least_gain: float
-
-
-def _state(
-    common: _Common,
-    policy: DeschedulerPolicy,
-    profile: Profile,
-    args: Arguments,
-    protects: Callable[[int], str],
-) -> PlanState:
-    return PlanState(
-        builder=common.builder,
-        profile=profile.name,
-        strategy=args.NAME,
-        protects=protects,
-        looked_at=common.ready(policy.node_selector),
-        offered=common.ready(profile.evictor.node_selector),
-        load=common.load,
-        weights=common.weights,
-        keeps_preferences=common.prefers and args in profile.balance,
-        least_gain=common.least_gain,
-    )
 
 
 def _weights(planned: PlanningSnapshot, preferences: tuple[Preference, ...]) -> Floats:

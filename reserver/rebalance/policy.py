@@ -259,7 +259,7 @@ class DeschedulerPolicy:
     """A whole policy file.
 
     Attributes:
-        profiles: all ``deschedule`` of all of them run first, then all ``balance``.
+        profiles: the strategies, and the evictors that they share.
         node_selector: nodes that strategies are shown.
         limits: how many pods a cycle may evict.
         grace_period_seconds: of each eviction; None for the pod's own.
@@ -273,6 +273,12 @@ class DeschedulerPolicy:
     grace_period_seconds: int | None = None
     eviction_failure_event_notification: bool = False
     prometheus: PrometheusDocument | None = None
+
+    @property
+    def turns(self) -> list[tuple[Profile, Arguments]]:
+        """The strategies in the order in which they run, each with its profile."""
+        turns = [(profile, args) for profile in self.profiles for args in profile.deschedule]
+        return turns + [(profile, args) for profile in self.profiles for args in profile.balance]
 
     def with_most_moves(self, most: int | None) -> DeschedulerPolicy:
         """Return the policy with at most `most` moves; None keeps the limit of the policy."""

@@ -7,7 +7,7 @@ upstream could have had the same outcome.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from reserver.errors import sparing
@@ -21,7 +21,7 @@ from reserver.rebalance.nodefit import NodeFit
 from reserver.rebalance.plan import MOST_KEPT, Kept, Plan, PlannedMove, Why
 from reserver.rebalance.plan_summary import nodes_without
 from reserver.rebalance.pod_index import PodIndex
-from reserver.rebalance.policy import Arguments, DeschedulerPolicy, Profile
+from reserver.rebalance.policy import Arguments, DeschedulerPolicy, EvictionLimits
 from reserver.rebalance.readings import Usage
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 from reserver.rebalance.strategies.table import UPSTREAM
@@ -50,53 +50,41 @@ def plan(
     if shown < _FEWEST_NODES:
         note = f"the cycle is skipped: it takes {_FEWEST_NODES} ready nodes, there are {shown}"
         return Plan(notes=(note,))
-    cycle = _Cycle(index, policy, now)
-    for profile, arguments, state in cycle.plugins():
-        with timed(profile.name, arguments.NAME):
-            cycle.run(profile, arguments, state)
+    cycle, fit = _Cycle(index, policy.limits), NodeFit(index)
+    states = {  # Profiles may have equal names.
+        id(each): UpstreamState(index, Evictor(each.evictor, index, fit, now), now)
+        for each in policy.profiles
+    }
+    for profile, args in policy.turns:
+        with timed(profile.name, args.NAME):
+            cycle.run(profile.name, args, states[id(profile)])
     return cycle.plan()
 
 
 class _Cycle:
     """A cycle under way."""
 
-    def __init__(self, index: PodIndex, policy: DeschedulerPolicy, now: float) -> None:
+    def __init__(self, index: PodIndex, limits: EvictionLimits) -> None:
         self._index = index
-        self._policy = policy
-        self._now = now
-        self._fit = NodeFit(index)
-        self._spent = Spent(policy.limits)
+        self._spent = Spent(limits)
         self._moves: list[PlannedMove] = []
         self._kept: list[Kept] = []
         self._notes: list[str] = []
 
-    def plugins(self) -> Iterator[tuple[Profile, Arguments, UpstreamState]]:
-        """Yield what runs, in order."""
-        states = [(profile, self._state(profile)) for profile in self._policy.profiles]
-        for profile, state in states:
-            yield from ((profile, arguments, state) for arguments in profile.deschedule)
-        for profile, state in states:
-            yield from ((profile, arguments, state) for arguments in profile.balance)
-
-    def _state(self, profile: Profile) -> UpstreamState:
-        evictor = Evictor(profile.evictor, self._index, self._fit, self._now)
-        return UpstreamState(self._index, evictor, self._now)
-
-    def run(self, profile: Profile, arguments: Arguments, state: UpstreamState) -> None:
+    def run(self, profile: str, args: Arguments, state: UpstreamState) -> None:
         """Run a plugin; an exception costs the rest of it."""
-        name = arguments.NAME
 
         def failed(exc: Exception) -> None:
-            self._notes.append(f"{profile.name}/{name} failed: {exc}")
+            self._notes.append(f"{profile}/{args.NAME} failed: {exc}")
 
+        find = UPSTREAM.get(type(args))
+        if find is None:
+            self._notes.append(f"{profile}/{args.NAME} is not a plugin of upstream")
+            return
         with sparing(failed):
-            find = UPSTREAM.get(type(arguments))
-            if find is None:
-                self._notes.append(f"{profile.name}/{name} is not a plugin of upstream")
-                return
-            for batch in find(arguments, state):
+            for batch in find(args, state):
                 for candidate in batch:
-                    if self._evict(candidate, Why(name, profile.name)) is Reached.TOTAL:
+                    if self._evict(candidate, Why(args.NAME, profile)) is Reached.TOTAL:
                         return
 
     def plan(self) -> Plan:
@@ -116,15 +104,8 @@ class _Cycle:
         reached = self._spent.reached(listed) if pod.uid else None
         kept = reached or ("" if pod.uid else "it has no UID")
         if kept:
-            self._kept.append(
-                Kept(
-                    pod=pod.name,
-                    node=pod.node,
-                    strategy=why.strategy,
-                    profile=why.profile,
-                    why=kept,
-                )
-            )
+            about = {"strategy": why.strategy, "profile": why.profile}
+            self._kept.append(Kept(pod=pod.name, node=pod.node, **about, why=kept))
         elif not self._index.is_gone[candidate.pod]:
             self._spent.count(listed)
             self._index.evict(candidate.pod)

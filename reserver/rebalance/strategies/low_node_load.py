@@ -131,8 +131,8 @@ def _usage(
 
 def find(args: LowNodeLoad, state: PlanState) -> Batches:
     """Move pods from nodes whose measured load is high to nodes where it is low; yield none."""
-    builder, measured, source = state.builder, state.load, source_of(args)
-    if source is None or source not in measured.loads:
+    builder, given, source = state.builder, state.given, source_of(args)
+    if source is None or source not in given.loads:
         builder.notes.append(f"{args.NAME} does nothing: usage is unknown")
         return iter(())
     planned, leaving = state.planned, _Leaving(state)
@@ -146,16 +146,16 @@ def find(args: LowNodeLoad, state: PlanState) -> Batches:
         BalanceInput(
             nodes=nodes,
             pods=state.index.cluster.by_node,
-            load=measured.loads[source],
-            now=measured.now,
+            load=given.loads[source],
+            now=given.now,
             may_leave=leaving.may_leave,
             fits=leaving.fits,
             evict=leaving.evict,
-            least_gain=state.least_gain,
+            least_gain=given.least_gain,
         ),
-        measured.rounds(state.profile),
+        given.rounds.get(state.profile, NO_ROUNDS),
     )
-    measured.after[state.profile] = after
+    state.rounds[state.profile] = after
     builder.notes += found.notes
     for pod, why in found.spared:
         builder.keep(leaving.numbers[pod.pod.uid], state.why("its node is overutilized"), why)

@@ -122,10 +122,10 @@ def level(args: LowNodeUtilization, state: PlanState) -> Batches:
     """
     resources = tuple(args.thresholds)
     source = source_of(args)
-    if source is not None and source not in state.load.loads:
+    if source is not None and source not in state.given.loads:
         state.builder.notes.append(f"{args.NAME} does nothing: usage is unknown")
         return
-    usage = _Usage(state, resources, state.load.loads[source] if source else None)
+    usage = _Usage(state, resources, state.given.loads[source] if source else None)
     _name_unknown(state, usage)
     low, high = _bounds(usage, args)
     under = usage.known & np.all(usage.shares <= low, axis=1)
@@ -204,7 +204,8 @@ class _Balance:
         if usage.tells_pods:
             gain = np.zeros(len(self._high))
             gain[rows] = self._gain(number, amounts, after)
-            fine &= (gain[rows] >= state.least_gain) | (not state.least_gain)
+            least = state.given.least_gain
+            fine &= (gain[rows] >= least) | (not least)
         accept, score = np.zeros(len(self._high), dtype=np.bool_), np.zeros(len(self._high))
         accept[rows[fine]] = True
         score[rows] = after.max(axis=1)

@@ -8,6 +8,8 @@ import pytest
 
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint
 from reserver.cluster.labels import equals
+from reserver.rebalance import upstream
+from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import (
     NodeAffinityType,
     RemoveDuplicates,
@@ -18,8 +20,10 @@ from reserver.rebalance.arguments.placement import (
 )
 from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
 from reserver.rebalance.cluster_state import ClusterState, ListedPod, Owner, Preference, SpreadRule
-from reserver.rebalance.policy import EvictionLimits
-from tests.builders import NAMESPACE, pod
+from reserver.rebalance.planner import decide
+from reserver.rebalance.policy import DeschedulerPolicy, EvictionLimits, Profile
+from reserver.rebalance.round_input import RoundInput
+from tests.builders import NAMESPACE, NOW, pod
 from tests.unit.rebalance.planned import (
     HOST,
     after,
@@ -146,6 +150,24 @@ def test_of_two_that_may_not_be_near_each_other_one_leaves() -> None:
     plan = planned(cluster, args)
     assert moves(plan) == [("p", "a", "b")]
     assert not planned(after(plan, cluster), args).moves
+
+
+def test_each_profile_has_its_own_evictor_though_another_one_has_its_name() -> None:
+    taint = Taint("maintenance", "", "NoSchedule")
+    first, second = (pod(name, node="a", labels={"app": name}) for name in ("first", "second"))
+    cluster = cluster_of(host("a", taint), host("b"), first, second)
+    profiles = tuple(
+        Profile(
+            name="p",
+            evictor=DefaultEvictor(label_selector=equals({"app": name})),
+            deschedule=(RemovePodsViolatingNodeTaints(label_selector=equals({"app": "first"})),),
+        )
+        for name in ("first", "second")
+    )
+    rules = DeschedulerPolicy(profiles=profiles)
+    given = RoundInput(policy=rules, cluster=cluster, loads={}, rounds={}, now=NOW)
+    assert moves(decide(given).plan) == [("first", "a", "b")]
+    assert [each.pod.name for each in upstream.decide(given).plan.moves] == ["first"]
 
 
 def test_limits_and_budgets_are_spent_within_the_plan() -> None:
