@@ -19,7 +19,7 @@ from reserver.process import logs
 from reserver.rebalance.settings import Mode, RebalanceSettings
 
 if TYPE_CHECKING:
-    from reserver.rebalance.round import Round
+    from reserver.rebalance.rounds import Round
 
 
 def run(settings: RebalanceSettings, target: Target, form: ReportOption = Report.TABLE) -> None:

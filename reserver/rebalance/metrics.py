@@ -26,6 +26,7 @@ from prometheus_client.registry import Collector
 from reserver import DISTRIBUTION
 from reserver.extender.metrics import Exposition
 from reserver.http.message import HttpRequest, HttpResponse, Paths, text
+from reserver.rebalance.outcomes import MoveOutcome
 
 _STRATEGY_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100)
 _ROUND_SECONDS = (*_STRATEGY_SECONDS, 250, 500)
@@ -81,18 +82,19 @@ class DeschedulingMetrics:
         told = "1 while the policy file is broken and the last good one is in force."
         self.policy_broken = Gauge("reserver_rebalance_policy_broken", told, registry=self.registry)
 
-    def count_eviction(
-        self, result: str, strategy: str, profile: str, namespace: str, node: str
-    ) -> None:
-        """Count how an eviction ended."""
-        self._evicted.labels(result, strategy, profile, namespace, node).inc()
+    def count_move(self, outcome: MoveOutcome) -> None:
+        """Count how a move ended."""
+        move, result = outcome.move, outcome.result.value
+        about = (move.strategy, move.profile, move.pod.namespace, move.source)
+        self._evicted.labels(result, *about).inc()
 
     def count_node(self, outcome: str) -> None:
         """Count a node whose emptying has ended: ``emptied`` or ``given back``."""
         self._nodes.labels(outcome).inc()
 
-    def observe_round(self, seconds: float) -> None:
-        """Count how long a round took, with the waits for budgets."""
+    def count_round(self, outcome: str, seconds: float) -> None:
+        """Count a round, ``done`` or ``failed``, and its seconds with the waits for budgets."""
+        self._rounds.labels(outcome).inc()
         for histogram in self._round_seconds:
             histogram.observe(seconds)
 
@@ -123,10 +125,6 @@ class DeschedulingMetrics:
             )
             for prefix in ("", _DEPRECATED)
         )
-
-    def count_round(self, outcome: str) -> None:
-        """Count a round: ``done`` or ``failed``."""
-        self._rounds.labels(outcome).inc()
 
 
 class _Deprecated(Collector):

@@ -7,29 +7,32 @@ error (docs/adr/0032).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 
 import structlog
 
+from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.windows import judge
+from reserver.rebalance.capacity import Held
 from reserver.rebalance.dump import list_cluster
 from reserver.rebalance.emptying import NOTHING_SETTLED, Settled, whole_nodes
+from reserver.rebalance.evictions import Evictions
 from reserver.rebalance.load_sources import Loads
 from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.move_batch import Moving, divide, once, resting
+from reserver.rebalance.node_marks import NodeMarks
 from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.pending import without
 from reserver.rebalance.plan import Plan, PlannedMove
-from reserver.rebalance.pod_moves import MOST_OPEN
+from reserver.rebalance.pod_moves import MOST_OPEN, PodMoves
 from reserver.rebalance.policy import DeschedulerPolicy
 from reserver.rebalance.policy_file import PolicyFile
-from reserver.rebalance.round import Executors, Round, RoundOptions
-from reserver.rebalance.round_input import RoundInput
+from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 
 log = structlog.get_logger(__name__)
 
@@ -45,24 +48,64 @@ _POLL_S = 2.0
 """Seconds between two checks whether PodMoves have ended."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """The summary of a round.
+
+    Attributes:
+        plan: the plan.
+        outcomes: the outcomes of the moves; empty in a dry run.
+        left: the number of moves that the next round makes.
+        settled: the nodes whose emptying has ended.
+    """
+
+    plan: Plan
+    outcomes: tuple[MoveOutcome, ...] = ()
+    left: int = 0
+    settled: Settled = NOTHING_SETTLED
+
+    def followed_by(self, later: Round) -> Round:
+        """Return this round and a later one as one."""
+        moves = (*self.plan.moves, *later.plan.moves)
+        ended = zip(self.settled, later.settled, strict=True)
+        return replace(
+            later,
+            plan=replace(later.plan, moves=moves),
+            outcomes=(*self.outcomes, *later.outcomes),
+            settled=Settled._make(tuple(dict.fromkeys((*one, *two))) for one, two in ended),
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Rebalancer:
     """Runs rounds by a policy file.
 
     Attributes:
         file: the policy; None for an empty policy.
-        options: the options of its rounds.
+        pod_moves: writes PodMoves for all pods whose replacement needs a seat; None to evict them.
+        decide: decides a round.
+        held: returns the resources that reservations hold, by node.
         clock: unix seconds.
         dry_run: no pod is evicted.
+        timed: measures the time of each strategy.
+        windows: times in which rounds move pods; always if empty.
+        least_gain: the smallest gain of a move between two nodes, in percentage points; 0 for any.
+        marks: writes the marks of emptied nodes; None if rounds empty no nodes.
         loads: the sources of load.
     """
 
     client: ApiClient
     file: PolicyFile | None
-    executors: Executors
-    options: RoundOptions
+    evictions: Evictions
+    pod_moves: PodMoves | None
+    decide: Callable[[RoundInput, Held], Decision]
+    held: Callable[[], Awaitable[Held]]
     clock: Callable[[], float]
-    dry_run: bool = field(default=False, kw_only=True)
+    dry_run: bool = False
+    timed: Timed = untimed
+    windows: tuple[Schedule, ...] = ()
+    least_gain: float = 0.0
+    marks: NodeMarks | None = None
 
     def __post_init__(self) -> None:
         """Begin without rounds."""
@@ -84,7 +127,7 @@ class Rebalancer:
             ConfigurationError: the policy is invalid, and no earlier one was valid; or the API
                 server has no PodMoves, which the round would write.
         """
-        windows = () if self.dry_run else self.options.windows
+        windows = () if self.dry_run else self.windows
         if windows and (opens_at := judge((windows,), self.clock()).opens_at):
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             return replace(_noted(Plan(notes=(note,))), settled=await self.give_back())
@@ -97,9 +140,9 @@ class Rebalancer:
         leaving = {move.pod for move in under_way}
         policy = look.policy.with_most_moves(most_moves)
         look = replace(look, cluster=without(look.cluster, leaving), policy=policy)
-        held = await self.options.held()
+        held = await self.held()
         # In a thread, because it may take seconds, and a Lease is to be renewed meanwhile.
-        decision = await asyncio.to_thread(self.options.decide, look, held)
+        decision = await asyncio.to_thread(self.decide, look, held)
         self._rounds = decision.rounds
         moving = frozenset((move.pod, move.uid) for move in under_way)
         rests = resting(failed, look.now)
@@ -109,18 +152,18 @@ class Rebalancer:
             _tell(plan.moves)
             return done
         nodes = NOTHING_SETTLED
-        if (marks := self.options.marks) is not None:
-            nodes = await marks.prepare(plan, look.cluster, held, leaving)
+        if self.marks is not None:
+            nodes = await self.marks.prepare(plan, look.cluster, held, leaving)
         outcomes = await self._carry_out(plan.moves, seats, look, min(most_s, _PATIENCE_S))
         return replace(done, outcomes=tuple(outcomes), settled=nodes)
 
     async def give_back(self) -> Settled:
         """Give back the nodes that no pod leaves; return those whose emptying has ended."""
-        if (marks := self.options.marks) is None:
+        if self.marks is None:
             return NOTHING_SETTLED
         under_way, _ = await self._known()
-        cluster, held = (await self._look()).cluster, await self.options.held()
-        return await marks.prepare(Plan(), cluster, held, {move.pod for move in under_way})
+        cluster, held = (await self._look()).cluster, await self.held()
+        return await self.marks.prepare(Plan(), cluster, held, {move.pod for move in under_way})
 
     async def settle(self) -> None:
         """Return once the PodMoves of rounds have ended."""
@@ -141,14 +184,13 @@ class Rebalancer:
             loads=await self.loads.read(policy, dump.inventory),
             rounds=self._rounds,
             now=self.clock(),
-            timed=self.options.timed,
-            least_gain=self.options.least_gain,
+            timed=self.timed,
+            least_gain=self.least_gain,
         )
 
     async def _known(self) -> tuple[list[OpenMove], list[FailedMove]]:
         """Return the PodMoves that a round looks at; none if none are to be written."""
-        pod_moves = self.executors.pod_moves
-        return ([], []) if pod_moves is None else await pod_moves.known()
+        return ([], []) if self.pod_moves is None else await self.pod_moves.known()
 
     def _divided(
         self, plan: Plan, look: RoundInput, apart: tuple[Moving, Moving], own: int
@@ -162,14 +204,14 @@ class Rebalancer:
             own: the number of open PodMoves of rounds.
         """
         moving, rests = apart
-        if self.executors.pod_moves is None:
+        if self.pod_moves is None:
             moves = once(plan.moves)
             further = len(plan.moves) - len(moves)
             note = f"an evicted pod is not moved again: {further} further moves are left out"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
         now, most = plan.moves, MOST_OPEN - own
-        if self.options.marks is not None:
+        if self.marks is not None:
             begun = {name for name, node in look.cluster.nodes.items() if node.is_marked}
             now = whole_nodes(plan, begun, rests, most)
         found = divide(now, look.cluster, moving | rests, most)
@@ -182,14 +224,15 @@ class Rebalancer:
         self, moves: tuple[PlannedMove, ...], seats: int, look: RoundInput, patience_s: float
     ) -> list[MoveOutcome]:
         """Write the first moves as PodMoves, as many as take seats, and evict the others."""
-        evictions, pod_moves = self.executors
         terms = Terms(
             grace_period_s=look.policy.grace_period_seconds,
             tells_failures=look.policy.eviction_failure_event_notification,
             patience_s=patience_s,
         )
-        outcomes = [] if pod_moves is None else await pod_moves.carry_out(moves[:seats], terms)
-        outcomes = outcomes + await evictions.carry_out(moves[seats:], terms)
+        outcomes = list[MoveOutcome]()
+        if self.pod_moves is not None:
+            outcomes += await self.pod_moves.carry_out(moves[:seats], terms)
+        outcomes += await self.evictions.carry_out(moves[seats:], terms)
         done = (each.move for each in outcomes if each.result is not Result.ERROR)
         gone = [move for move in once(done) if move.source]
         self.loads.left(gone, look.cluster, terms.grace_period_s)
@@ -198,7 +241,7 @@ class Rebalancer:
     async def run(
         self,
         interval_s: float,
-        done: Callable[[bool, float], None],
+        done: Callable[[str, float], None],
         most_moves: int | None = None,
     ) -> None:
         """Run rounds until cancelled; report a failed round and go on with the next one.
@@ -206,7 +249,7 @@ class Rebalancer:
         Args:
             interval_s: seconds between the starts of two rounds.
             most_moves: as in `round`.
-            done: receives the success of a round, and its seconds.
+            done: receives the outcome of a round, ``done`` or ``failed``, and its seconds.
         """
         while True:
             began = self.clock()
@@ -216,9 +259,9 @@ class Rebalancer:
                 raise
             except ReserverError as exc:
                 log.error("round failed, nothing more is evicted in it", why=str(exc))
-                done(False, self.clock() - began)  # noqa: FBT003 - whether it succeeded
+                done("failed", self.clock() - began)
             else:
-                done(True, self.clock() - began)  # noqa: FBT003 - as above
+                done("done", self.clock() - began)
             await self._rest(began + interval_s)
 
     async def _rest(self, until: float) -> None:
@@ -238,13 +281,6 @@ def _noted(plan: Plan) -> Round:
 
 def _tell(moves: tuple[PlannedMove, ...]) -> None:
     for move in moves:
-        log.info(
-            "would evict pod",
-            pod=str(move.pod),
-            node=move.source,
-            to=move.target,
-            strategy=move.strategy,
-            profile=move.profile,
-            reason=move.reason,
-            **move.worth,
-        )
+        about = {"strategy": move.strategy, "profile": move.profile, "reason": move.reason}
+        place = {"pod": str(move.pod), "node": move.source, "to": move.target}
+        log.info("would evict pod", **place, **about, **move.worth)

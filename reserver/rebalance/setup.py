@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from uuid import uuid4
 
@@ -27,36 +27,18 @@ from reserver.rebalance.capacity import Held
 from reserver.rebalance.evictions import Evictions, Pace
 from reserver.rebalance.metrics import DeschedulingMetrics, health_paths
 from reserver.rebalance.node_marks import NodeMarks
-from reserver.rebalance.outcomes import MoveOutcome, OutcomeReporter, Result
+from reserver.rebalance.outcomes import OutcomeReporter, Result
 from reserver.rebalance.plan import Plan
 from reserver.rebalance.pod_moves import PodMoves
 from reserver.rebalance.policy_file import PolicyFile
-from reserver.rebalance.round import Executors, Round, RoundOptions
 from reserver.rebalance.round_input import Decision, RoundInput
-from reserver.rebalance.rounds import Rebalancer
+from reserver.rebalance.rounds import Rebalancer, Round
 from reserver.rebalance.settings import Compat, Mode, RebalanceSettings
 from reserver.rebalance.time_limit import SECONDS, TimeLimit
 
 log = structlog.get_logger(__name__)
 
 _SHUTDOWN_S = 1.0
-
-
-def _as_upstream(look: RoundInput, _: Held) -> Decision:
-    return upstream.decide(look)
-
-
-WAYS: Mapping[Compat, Callable[[RoundInput, Held], Decision]] = {
-    Compat.PLAN: planner.decide,
-    Compat.UPSTREAM: _as_upstream,
-}
-"""The decision of a round, by compatibility."""
-
-_MOVE_MODES = {
-    Mode.RESERVE_FIRST: MoveMode.RESERVE_FIRST,
-    Mode.SURGE_FIRST: MoveMode.SURGE_FIRST,
-}
-"""Of the PodMoves that rounds write in a mode; the other one writes none."""
 
 
 async def rebalance(
@@ -87,18 +69,22 @@ async def rebalance(
         if settings.health_address is not None:
             site = _health(settings.health_address, metrics)
             started(f"health      {await stack.enter_async_context(site)}")
-        options = RoundOptions(
+        evictions, pod_moves = _executors(settings, client, clock, metrics)
+        path, dry_run = settings.policy_config_file, settings.dry_run
+        rebalancer = Rebalancer(
+            client=client,
+            file=None if path is None else PolicyFile(path),
+            evictions=evictions,
+            pod_moves=pod_moves,
             decide=_decides(settings),
             held=held,
+            clock=clock,
+            dry_run=dry_run,
             timed=metrics.time_strategy,
             windows=settings.move_windows,
             least_gain=settings.least_gain,
             marks=_marks(settings, client, clock, metrics),
         )
-        executors = _executors(settings, client, clock, metrics)
-        path, dry_run = settings.policy_config_file, settings.dry_run
-        file = None if path is None else PolicyFile(path)
-        rebalancer = Rebalancer(client, file, executors, options, clock, dry_run=dry_run)
         if settings.descheduling_interval:
             await _repeated(rebalancer, settings, client, access, metrics, stop)
             return None
@@ -116,9 +102,8 @@ async def _repeated(
 ) -> None:
     """Run rounds until `stop` returns."""
 
-    def done(is_done: bool, took_s: float) -> None:  # noqa: FBT001 - whether it succeeded
-        metrics.observe_round(took_s)
-        metrics.count_round("done" if is_done else "failed")
+    def done(outcome: str, took_s: float) -> None:
+        metrics.count_round(outcome, took_s)
         metrics.policy_broken.set(bool(rebalancer.file and rebalancer.file.problems))
 
     lease = _lease(settings, client) if settings.leader_elect else None
@@ -146,17 +131,14 @@ def _executors(
     client: ApiClient,
     clock: Callable[[], float],
     metrics: DeschedulingMetrics,
-) -> Executors:
-    """Return what carries plans out, at the pace and in the way that were asked for."""
+) -> tuple[Evictions, PodMoves | None]:
+    """Return the executors of plans at the rate of the settings; PodMoves only in their modes."""
     pace = Pace(settings.client_connection_qps, settings.client_connection_burst)
-    reporter = OutcomeReporter(
-        client, socket.gethostname(), lambda outcome: _count(metrics, outcome)
-    )
-    executors = Executors(Evictions(client, clock, pace, reporter))
-    if settings.mode in _MOVE_MODES:
-        made = PodMoves(client, clock, pace, reporter, _MOVE_MODES[settings.mode])
-        executors = executors._replace(pod_moves=made)
-    return executors
+    reporter = OutcomeReporter(client, socket.gethostname(), metrics.count_move)
+    parts = (client, clock, pace, reporter)
+    if settings.mode is Mode.EVICT_ONLY:
+        return Evictions(*parts), None
+    return Evictions(*parts), PodMoves(*parts, MoveMode[settings.mode.name])
 
 
 def _decides(settings: RebalanceSettings) -> Callable[[RoundInput, Held], Decision]:
@@ -167,7 +149,9 @@ def _decides(settings: RebalanceSettings) -> Callable[[RoundInput, Held], Decisi
 
     if settings.defragment:
         return empties
-    return pending.decide if settings.make_room else WAYS[settings.compat]
+    if settings.make_room:
+        return pending.decide
+    return upstream.decide if settings.compat is Compat.UPSTREAM else planner.decide
 
 
 def _marks(
@@ -208,8 +192,7 @@ async def _once(
 ) -> Round:
     began = clock()
     found = await rebalancer.round(most_moves=most_moves)
-    metrics.observe_round(clock() - began)
-    metrics.count_round("done")
+    metrics.count_round("done", clock() - began)
     return found
 
 
@@ -241,10 +224,3 @@ def _lease(settings: RebalanceSettings, client: ApiClient) -> Lease:
         settings.leader_elect_retry_period,
     )
     return Lease(client, name, identity, time.time, elapsed, timing)
-
-
-def _count(metrics: DeschedulingMetrics, outcome: MoveOutcome) -> None:
-    move = outcome.move
-    metrics.count_eviction(
-        outcome.result.value, move.strategy, move.profile, move.pod.namespace, move.source
-    )

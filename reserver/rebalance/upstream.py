@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from reserver.errors import sparing
 from reserver.rebalance.candidate import Candidate
+from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.limits import Reached, Spent
@@ -31,7 +32,7 @@ from reserver.rebalance.usage import METRIC
 _FEWEST_NODES = 2
 
 
-def decide(given: RoundInput) -> Decision:
+def decide(given: RoundInput, _: Held = NOTHING_HELD) -> Decision:
     """Return the plan that a policy asks for; its moves name no target."""
     cluster = _with_usage(given.cluster, given.loads)
     return Decision(plan=plan(cluster, given.policy, given.now, given.timed), rounds={})

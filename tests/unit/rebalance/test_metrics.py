@@ -6,9 +6,11 @@ from reserver.rebalance import planner, upstream
 from reserver.rebalance.arguments.placement import RemoveDuplicates
 from reserver.rebalance.arguments.recycling import RemoveFailedPods
 from reserver.rebalance.metrics import DeschedulingMetrics
+from reserver.rebalance.outcomes import MoveOutcome, Result
+from reserver.rebalance.plan import Why
 from reserver.rebalance.policy import DeschedulerPolicy, Profile
 from reserver.rebalance.round_input import RoundInput
-from tests.builders import NOW, node
+from tests.builders import NOW, node, pod
 from tests.unit.rebalance.scenes import cluster_of
 
 NAMES = {
@@ -35,8 +37,9 @@ def exposed(metrics: DeschedulingMetrics) -> dict[str, dict[tuple[str, ...], flo
 
 def test_all_names_of_the_descheduler_are_there_the_deprecated_ones_too() -> None:
     metrics = DeschedulingMetrics()
-    metrics.count_eviction("success", "RemoveDuplicates", "default", "shop", "worker-1")
-    metrics.observe_round(2.0)
+    move = Why("RemoveDuplicates", "default").move(pod("web"), "worker-1", None)
+    metrics.count_move(MoveOutcome(move, Result.SUCCESS, NOW))
+    metrics.count_round("done", 2.0)
     with metrics.time_strategy("default", "RemoveDuplicates"):
         pass
     found = exposed(metrics)

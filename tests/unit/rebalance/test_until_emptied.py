@@ -10,8 +10,7 @@ from reserver.rebalance.emptying import Settled
 from reserver.rebalance.metrics import DeschedulingMetrics
 from reserver.rebalance.outcomes import MoveOutcome, Result
 from reserver.rebalance.plan import Plan, PlannedMove
-from reserver.rebalance.round import Round
-from reserver.rebalance.rounds import Rebalancer
+from reserver.rebalance.rounds import Rebalancer, Round
 from reserver.rebalance.settings import Mode, RebalanceSettings
 from reserver.rebalance.setup import _until_emptied
 

@@ -1,6 +1,5 @@
 """Rounds that empty nodes."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from reserver.k8s.objects.move_windows import parse
@@ -44,8 +43,8 @@ def emptying(world: World, *, emptied: tuple[str, ...] = ("n1",)) -> World:
         return {}
 
     marks = NodeMarks(world.client, lambda: world.now)
-    options = replace(world.rebalancer.options, decide=decide, held=held, marks=marks)
-    world.rebalancer.options = options
+    world.rebalancer.decide, world.rebalancer.held = decide, held
+    world.rebalancer.marks = marks
     return world
 
 
@@ -85,8 +84,7 @@ async def test_a_dry_run_and_no_more_moves_close_nothing(path: Path) -> None:
 async def test_outside_of_its_windows_a_round_gives_back_what_no_move_leaves(path: Path) -> None:
     nodes = {"kind": "NodeList", "items": [MARKED]}
     world = emptying(World(path, NO_MOVES, nodes, OWNED, *REST, MARKED, {}, reserves_first=True))
-    closed = replace(world.rebalancer.options, windows=(parse("0 22 * * * 6h"),))
-    world.rebalancer.options = closed
+    world.rebalancer.windows = (parse("0 22 * * * 6h"),)
     world.now = 1_896_084_000.0
     found = await world.rebalancer.round()
     assert (found.settled, world.looks) == (Settled((), ("n1",)), [])

@@ -13,8 +13,7 @@ from reserver.rebalance.emptying import Settled
 from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.outcomes import Result
 from reserver.rebalance.plan import Plan
-from reserver.rebalance.round import Round
-from reserver.rebalance.rounds import SAMPLE_S
+from reserver.rebalance.rounds import SAMPLE_S, Round
 from tests.unit.k8s.fakes import NO_ANSWER
 from tests.unit.rebalance.rounds.world import CLUSTER, MOVE, OTHER, World
 
@@ -57,7 +56,7 @@ async def test_a_round_that_fails_is_followed_by_another(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(path, NO_ANSWER, *CLUSTER, dry_run=True)
-    told: list[bool] = []
+    told: list[str] = []
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -68,8 +67,8 @@ async def test_a_round_that_fails_is_followed_by_another(
 
     monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
     with pytest.raises(asyncio.CancelledError):
-        await world.rebalancer.run(60.0, lambda is_done, _: told.append(is_done))
-    assert told == [False, True]
+        await world.rebalancer.run(60.0, lambda outcome, _: told.append(outcome))
+    assert told == ["failed", "done"]
     assert slept == [SAMPLE_S] * 5
 
 
@@ -82,8 +81,7 @@ async def test_rounds_as_one_name_each_node_and_move_once() -> None:
 
 async def test_outside_of_its_windows_a_round_moves_nothing_and_says_until_when(path: Path) -> None:
     world = World(path, *CLUSTER, {}, {})
-    judge = world.rebalancer.options
-    world.rebalancer.options = replace(judge, windows=(parse("0 22 * * * 6h"),))
+    world.rebalancer.windows = (parse("0 22 * * * 6h"),)
     world.now = 1_896_084_000.0
     found = await world.rebalancer.round()
     assert found.plan.notes == (

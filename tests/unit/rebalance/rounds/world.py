@@ -13,7 +13,6 @@ from reserver.rebalance.outcomes import OutcomeReporter
 from reserver.rebalance.plan import Plan, PlannedMove
 from reserver.rebalance.pod_moves import PodMoves
 from reserver.rebalance.policy_file import PolicyFile
-from reserver.rebalance.round import Executors, RoundOptions
 from reserver.rebalance.round_input import Decision, RoundInput
 from reserver.rebalance.rounds import Rebalancer
 from tests.unit.k8s.fakes import ScriptedClient
@@ -68,13 +67,14 @@ class World:
         self.moves = moves
         reporter, pace = OutcomeReporter(self.client, "host"), Pace(1000, 1000)
         parts = (self.client, lambda: self.now, pace, reporter)
-        pod_moves = PodMoves(*parts) if reserves_first else None
         self.rebalancer = Rebalancer(
-            self.client,
-            PolicyFile(path),
-            Executors(Evictions(*parts), pod_moves),
-            RoundOptions(decide=self.decide, held=self.held),
-            lambda: self.now,
+            client=self.client,
+            file=PolicyFile(path),
+            evictions=Evictions(*parts),
+            pod_moves=PodMoves(*parts) if reserves_first else None,
+            decide=self.decide,
+            held=self.held,
+            clock=lambda: self.now,
             dry_run=dry_run,
         )
 
