@@ -35,8 +35,7 @@ from reserver.moves.podmove_status import StatusObject, refused, show_status
 from reserver.moves.surge_pods import SurgeRemains
 from reserver.moves.surges import Surges
 from reserver.moves.transitions import is_news
-from reserver.moves.workload_object import WantedPods
-from reserver.moves.workloads import Workloads, workload
+from reserver.moves.workloads import WantedPods, Workloads, workload
 from reserver.reservations.enums import StoreKind
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
@@ -194,7 +193,7 @@ class MoveController(Listener):
         seen = self._observer.observe(move, ruling or Ruling(), result, wanted, now, surge)
         step = advance(move, seen, now)
         self._take_replacement(step.move)
-        if show_status(step.move.status, known.generation) != known.said:
+        if show_status(step.move.status, known.metadata.generation) != known.said:
             await self._write(known, step.move)
             return
         self.moves.judged(known, step.move.status)
@@ -217,7 +216,7 @@ class MoveController(Listener):
     async def _write(self, known: KnownMove, move: Move) -> None:
         """Write the status of a move; only the next step executes its effects."""
         before = known.move.status if known.move else None
-        status = show_status(move.status, known.generation)
+        status = show_status(move.status, known.metadata.generation)
         known.writing = (status, move.status)
         try:
             answer = await self._patch(known, status)
@@ -243,7 +242,7 @@ class MoveController(Listener):
     async def _refuse(self, known: KnownMove) -> None:
         """Write the problem of an invalid PodMove into its status."""
         assert known.problem is not None  # noqa: S101 - else there is a move
-        status = refused(known.problem, known.generation)
+        status = refused(known.problem, known.metadata.generation)
         if known.said != status:
             answer = await self._patch(known, status)
             if self.moves.get(known.name) is known:  # Else the watch was faster.

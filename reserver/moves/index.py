@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any
 
 from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
@@ -17,8 +17,6 @@ from reserver.moves.phases import MovePhase
 from reserver.moves.podmove import MoveObject, read_object
 from reserver.moves.podmove_status import StatusObject, said
 from reserver.moves.workloads import Workload
-
-K = TypeVar("K", bound=Hashable)
 
 MOST_MOVES = 1_000
 """The most PodMoves under way in one namespace; others are refused."""
@@ -33,8 +31,6 @@ class KnownMove:
 
     Attributes:
         metadata: the object's metadata; its resourceVersion is the precondition of a write.
-        generation: the generation of the spec.
-        spec: the written spec.
         move: its spec and status; None if it cannot be carried out.
         problem: why it cannot be carried out; None if it can.
         said: the written status; None if empty, or if Reserver did not write it.
@@ -42,8 +38,6 @@ class KnownMove:
     """
 
     metadata: ResourceMetadata
-    generation: int
-    spec: bytes
     move: Move | None
     problem: InvalidInput | None
     said: StatusObject | None
@@ -144,8 +138,7 @@ class MoveIndex:
         self._replacements.setdefault(uid, name)
 
     def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
-        metadata, spec = item.metadata, bytes(item.spec)
-        known = KnownMove(metadata, metadata.generation, spec, None, None, said(item.status))
+        known = KnownMove(item.metadata, None, None, said(item.status))
         try:
             known.move = read_object(item)
             self._check_number(known, before)
@@ -179,13 +172,8 @@ class MoveIndex:
         if move.status.replacement.uid:
             self.take(move.status.replacement.uid, move.name)
         if not move.is_over:
-            for pod in _pods_of(move):
-                self._of_pod[pod].add(move.name)
-            self._of_workload[workload_of(move)].add(move.name)
-            if move.status.phase is MovePhase.LANDING:
-                self._landing_on[move.status.target].add(move.name)
-            if move.awaits_first:
-                self._followers[first_name(move)].add(move.name)
+            for index, key in self._entries(move):
+                index[key].add(move.name)
             self._under_way.add(move.name.namespace)
 
     def _forget(self, known: KnownMove | None) -> None:
@@ -195,14 +183,21 @@ class MoveIndex:
         self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
         self._replacements.pop(move.status.replacement.uid, None)
         if not move.is_over:
-            for pod in _pods_of(move):
-                _discard(self._of_pod, pod, move.name)
-            _discard(self._of_workload, workload_of(move), move.name)
-            if move.status.phase is MovePhase.LANDING:
-                _discard(self._landing_on, move.status.target, move.name)
-            if move.awaits_first:
-                _discard(self._followers, first_name(move), move.name)
+            for index, key in self._entries(move):
+                index[key].discard(move.name)
+                if not index[key]:
+                    del index[key]
             self._under_way.add(move.name.namespace, -1)
+
+    def _entries(self, move: Move) -> Iterator[tuple[dict[Any, set[PodName]], Hashable]]:
+        """Yield the indexes of an open move, each with the key of the move there."""
+        for pod in _pods_of(move):
+            yield self._of_pod, pod
+        yield self._of_workload, workload_of(move)
+        if move.status.phase is MovePhase.LANDING:
+            yield self._landing_on, move.status.target
+        if move.awaits_first:
+            yield self._followers, first_name(move)
 
 
 def first_name(move: Move) -> PodName:
@@ -219,12 +214,6 @@ def _pods_of(move: Move) -> tuple[PodName, ...]:
     """Return the pods whose changes concern a move: its own, and a copy."""
     copy = PodName(move.name.namespace, move.copy_name)
     return (move.pod, copy) if move.may_have_copy else (move.pod,)
-
-
-def _discard(index: dict[K, set[PodName]], key: K, name: PodName) -> None:
-    index[key].discard(name)
-    if not index[key]:
-        del index[key]
 
 
 def first_of(move: Move, moves: MoveIndex) -> ObservedMove | None:

@@ -32,8 +32,7 @@ from reserver.moves.observation import (
 )
 from reserver.moves.phases import MovePhase
 from reserver.moves.surges import exclusive_volume
-from reserver.moves.workload_object import WantedPods
-from reserver.moves.workloads import Workload, Workloads
+from reserver.moves.workloads import WantedPods, Workload, Workloads
 from reserver.reservations.enums import Phase as Claims
 from reserver.reservations.placement import Part, nodes_of
 from reserver.reservations.reservation import Ref, Reservation

@@ -60,7 +60,6 @@ class _Known:
     """A SchedPatch as it was last read."""
 
     metadata: ResourceMetadata
-    spec: bytes
     status: PatchStatus
     error: InvalidInput | None
 
@@ -113,7 +112,7 @@ class SchedPatches(Listener):
 
     def put(self, item: PatchObject) -> None:
         """Store a new version of a SchedPatch; an older version is ignored."""
-        name, metadata, spec = item.name, item.metadata, bytes(item.spec)
+        name, metadata = item.name, item.metadata
         before = self._known.get(name)
         if before is not None and before.metadata.revision > metadata.revision:
             return  # The response to Reserver's write came before this event.
@@ -124,9 +123,9 @@ class SchedPatches(Listener):
         except InvalidInput as exc:
             self.book.suspend(name)
             status = before.status if before is not None else PatchStatus()
-            self._known[name] = _Known(metadata, spec, status, exc)
+            self._known[name] = _Known(metadata, status, exc)
         else:
-            self._known[name] = _Known(metadata, spec, status, None)
+            self._known[name] = _Known(metadata, status, None)
             now = self._clock()
             entry.slots.recorded(record, metadata.revision, now, inherits=self._is_first)
         self.queue.add(name)

@@ -19,7 +19,7 @@ from reserver.moves.effects import HoldSeat
 from reserver.moves.manifests import seat
 from reserver.moves.model import MAX_TIMEOUT_S, MOST_IN_GROUP, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
-from reserver.moves.workload_object import read_wanted
+from reserver.moves.workloads import read_wanted
 from reserver.reservations.owner import OwnerRule, Replaced
 from reserver.reservations.placement import ANYWHERE
 from reserver.stores.codec import placement_codec

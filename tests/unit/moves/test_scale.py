@@ -9,8 +9,7 @@ from reserver.cluster.pod import Controller, Pod, PodName
 from reserver.errors import ApiError
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.pods import PodObject
-from reserver.moves.workload_object import WantedPods
-from reserver.moves.workloads import Workload, Workloads
+from reserver.moves.workloads import WantedPods, Workload, Workloads
 from tests.unit.k8s.fakes import NO_ANSWER, ScriptedClient, refused
 from tests.unit.moves.api_server import PODS, Document
 from tests.unit.moves.world import World
