@@ -7,52 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from reserver.k8s.objects.objects import decode
+from reserver.k8s.objects.objects import WireStruct, decode
+from reserver.k8s.objects.pod_annotations import MIRROR_ANNOTATION
+from reserver.k8s.objects.requests import FINISHED
+from reserver.moves.surge_object import OwnedMetadata
 
 BEING_DELETED = "it is being deleted already"
 
-_MIRROR = "kubernetes.io/config.mirror"
-_FINISHED = {"Succeeded", "Failed"}
+
+class _Volume(WireStruct, frozen=True):
+    empty_dir: dict[str, Any] | None = None
 
 
-class _Owner(msgspec.Struct):
-    kind: str = ""
-    controller: bool = False
-
-
-class _Metadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    annotations: dict[str, str] | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _EmptyDir(msgspec.Struct):
-    pass
-
-
-class _Volume(msgspec.Struct, rename="camel"):
-    empty_dir: _EmptyDir | None = None
-
-
-class _Spec(msgspec.Struct):
+class _Spec(WireStruct, frozen=True):
     volumes: list[_Volume] | None = None
 
 
-class _Status(msgspec.Struct):
+class _Status(WireStruct, frozen=True):
     phase: str = ""
 
 
-class _Pod(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class _Pod(WireStruct, frozen=True):
+    metadata: OwnedMetadata = OwnedMetadata()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
 
 
 class _Pods(msgspec.Struct):
@@ -145,11 +127,11 @@ def _sorted(pods: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
 
 def _stays(pod: _Pod) -> str:
     """Return why a pod need not be moved; empty if it has to."""
-    if _MIRROR in (pod.metadata.annotations or {}):
+    if MIRROR_ANNOTATION in (pod.metadata.annotations or {}):
         return "its kubelet runs it from a file"
     if pod.metadata.deletion_timestamp is not None:
         return BEING_DELETED
-    if pod.status.phase in _FINISHED:
+    if pod.status.phase in FINISHED:
         return "it has finished"
     return ""
 
@@ -169,5 +151,5 @@ def _refusal(pod: _Pod, allowed: DrainOptions) -> str:
 
 def _kind(pod: _Pod) -> str:
     """Return the kind of a pod's controller; empty without one."""
-    owners = pod.metadata.owner_references or ()
-    return next((owner.kind for owner in owners if owner.controller), "")
+    controller = pod.metadata.controller
+    return controller.kind if controller else ""

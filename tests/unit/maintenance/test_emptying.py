@@ -49,7 +49,7 @@ TOO_LONG = b" " * (MOST_BYTES + 1)
 
 
 def listed(*names: str) -> dict[str, Any]:
-    owner = {"kind": "ReplicaSet", "name": "web", "controller": True}
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
     metadata = [{"namespace": "shop", "name": n, "ownerReferences": [owner]} for n in names]
     return {"items": [{"metadata": each} for each in metadata]}
 

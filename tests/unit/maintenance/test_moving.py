@@ -133,9 +133,10 @@ def test_what_it_may_not_move_is_named_with_the_field_that_would_allow_it() -> N
     pods = b"""{"items": [
         {"metadata": {"namespace": "shop", "name": "bare"}},
         {"metadata": {"namespace": "shop", "name": "data", "ownerReferences":
-            [{"kind": "ReplicaSet", "controller": true}]}, "spec": {"volumes": [{"emptyDir": {}}]}},
+            [{"kind": "ReplicaSet", "name": "data", "uid": "r", "controller": true}]},
+            "spec": {"volumes": [{"emptyDir": {}}]}},
         {"metadata": {"namespace": "kube-system", "name": "proxy", "ownerReferences":
-            [{"kind": "DaemonSet", "controller": true}]}}
+            [{"kind": "DaemonSet", "name": "proxy", "uid": "d", "controller": true}]}}
     ]}"""
     found = judge(pods, options(WINDOW))
     assert [each.why.rpartition("; ")[2].partition(":")[0] for each in found.refused] == [
