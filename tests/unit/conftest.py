@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return how long was slept, which takes no time in these tests."""
+    """Return the seconds of each `asyncio.sleep`, which takes no time in these tests."""
     slept: list[float] = []
     yield_once = asyncio.sleep
 

@@ -26,7 +26,7 @@ BOUNDED = {
 
 
 def sizes(thing: object) -> dict[str, int]:
-    """Return how many elements each container has that can be reached from a thing, by its path.
+    """Return the size of each container that can be reached from an object, by its path.
 
     Caches and the archive, which are bounded, are passed over.
     """

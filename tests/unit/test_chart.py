@@ -27,7 +27,7 @@ def test_each_value_has_a_default_and_a_schema_that_says_what_it_means() -> None
 
 
 def given(values: dict[str, Any], known: set[str], path: str = "") -> list[str]:
-    """Return the paths of values, as far as the chart gives them names."""
+    """Return the paths of values, down to the names that the chart documents."""
     found: list[str] = []
     for key, value in values.items():
         name = f"{path}{key}"

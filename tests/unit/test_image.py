@@ -20,7 +20,7 @@ POD_KINDS = {"Deployment", "CronJob", "Job"}
 
 
 def pod_specs(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield all within a manifest that has containers."""
+    """Yield each part of a manifest that has containers."""
     if isinstance(value, dict):
         if "containers" in value:
             yield value

@@ -72,7 +72,7 @@ def test_each_alert_says_how_bad_it_is_and_where_its_runbook_is() -> None:
 
 
 def resolved(expression: str) -> str:
-    """Return an expression with what its recorded series are made of."""
+    """Return an expression with the expressions of its recorded series."""
     for record, made_of in RECORDS.items():
         selector = re.search(rf"{record}(\{{[^}}]*\}})?", expression)
         if selector is not None:

@@ -90,7 +90,7 @@ def test_what_the_manifest_names_is_in_the_archive(
 
 
 def run_plug_in(folder: Path, script: bytes, tool: str) -> subprocess.CompletedProcess[str]:
-    """Run it from a link, as krew has it, where there is nothing but one tool."""
+    """Run the plug-in from a link, as krew does, with one tool on the PATH."""
     tools = folder / "tools"
     tools.mkdir()
     for name in ("readlink", "dirname", "sha256sum"):

@@ -104,7 +104,7 @@ def test_every_page_has_a_place_on_the_site() -> None:
 
 
 def test_the_events_that_a_page_lists_are_those_of_the_code() -> None:
-    """Each reason that is listed is written somewhere; so a renamed one is found."""
+    """Each listed reason is in the code, so that a renamed reason is found."""
     page = (ROOT / "docs/conditions.md").read_text().partition("## Events")[2]
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     reasons = {reason for row in rows for reason in re.findall(r"`(\w+)`", row)}

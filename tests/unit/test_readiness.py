@@ -69,7 +69,7 @@ async def test_one_watch_after_the_other_that_breaks_is_no_excuse(
 
 
 def looking(now: Callable[[], float]) -> tuple[ProcessReadiness, tuple[Reflector, ...]]:
-    """A watcher of two collections, with an injected clock."""
+    """Return the readiness of a process with two collections and an injected clock."""
     reflectors = (Reflector(), Reflector())
     nothing: Any = None
     readiness = ProcessReadiness(nothing, cast("Any", reflectors), nothing, pulse=Pulse(now))

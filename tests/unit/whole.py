@@ -80,7 +80,7 @@ class Whole:
             self.show(NODE_PATH, name, "", status={"allocatable": allocatable})
 
     def show(self, path: str, name: str, namespace: str, **fields: Any) -> bytes:
-        """Let a watch show an object; return it."""
+        """Show an object by a watch; return the object."""
         self.client.revision += 1
         metadata = fields.pop("metadata", {}) | {
             "name": name,
@@ -97,7 +97,7 @@ class Whole:
         outcome(self.views[path].deleted(msgspec.Raw(raw)))
 
     async def work(self) -> None:
-        """Let all writers do what there is to do."""
+        """Run all writers until nothing is left to do."""
         self.time.now += 60.0
         assembly = self.assembly
         await assembly.quota_writer.settle(self.state.ledger, Pacer())

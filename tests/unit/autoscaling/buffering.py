@@ -64,7 +64,7 @@ class Api(ApiClient):
 
 
 class Desk:
-    """A state, an API server, and what writes buffers."""
+    """A state, an API server, and the writer of buffers."""
 
     def __init__(self, *there: Reservation, is_new: bool = False) -> None:
         self.time, self.api = ManualTime(), Api()
@@ -94,7 +94,7 @@ class Desk:
         self.buffers.on_reservation_changed(made.ref)
 
     def refuse(self, made: Pod, *names: str, note: str = "") -> None:
-        """Have a pod refused because of holds, as the API server and the watch have it."""
+        """Show a pod that Filter refused because of holds, to the API server and the watch."""
         where = f"/api/v1/namespaces/{made.name.namespace}/pods/{made.name.name}"
         metadata = {"name": made.name.name, "uid": made.uid, "annotations": {"note": note}}
         self.api.objects[where] = {"metadata": metadata, "spec": {"nodeSelector": {"pool": "p"}}}
@@ -108,7 +108,7 @@ class Desk:
         self.buffers.on_pod_assumed(made, on)
 
     async def work(self, seconds: float = AFTER_S) -> list[str]:
-        """Let time pass; return which buffers there are then, by their reservation."""
+        """Advance the clock; return the buffers by reservation."""
         self.time.now += seconds
         await self.buffers.look(self.state, Pacer())
         await self.turn()
@@ -121,12 +121,12 @@ class Desk:
         )
 
     async def changed(self) -> list[str]:
-        """The same once something has changed of a node."""
+        """Return the buffers after a change of a node."""
         self.buffers.on_node_changed("any")
         return await self.work()
 
     async def turn(self) -> None:
-        """Let the writer have a turn."""
+        """Give the writer one turn."""
         await self.buffers.writer.turn(Pacer())
         await self.write()
 

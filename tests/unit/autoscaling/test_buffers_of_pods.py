@@ -22,7 +22,7 @@ STRANGER = pod("stranger", cpu="3")
 
 
 async def refused() -> Desk:
-    """Return where a pod that only the hold keeps out has its buffer."""
+    """Return a desk with the buffer of a pod that only a hold keeps out."""
     desk = Desk(HELD)
     desk.state.node_seen(FREE)
     desk.refuse(STRANGER, "a")

@@ -21,7 +21,7 @@ def shown(**annotations: str) -> dict[str, Any]:
 
 
 class Desk:
-    """A node of a cluster, and who keeps it."""
+    """A node of a cluster, and the guard that keeps the node."""
 
     def __init__(self, *script: Any, is_kept: bool = False) -> None:
         self.time = ManualTime()

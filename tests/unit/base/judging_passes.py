@@ -203,7 +203,7 @@ async def in_a_move(patch: pytest.MonkeyPatch) -> None:
 
 
 class _Requests(ApiClient):
-    """Takes the conditions of requests."""
+    """Accepts conditions of requests."""
 
     def __init__(self) -> None:
         self.said: list[dict[str, Any]] = []
@@ -218,7 +218,7 @@ class _Requests(ApiClient):
 
 
 class _Held(Booking):
-    """Has held all that is asked for, but cannot look at one request."""
+    """Holds room for all requests, and raises an error for one request."""
 
     def __init__(self) -> None:
         pass

@@ -14,7 +14,7 @@ POISON = "poison"
 
 
 def poisoned(function: Callable[..., Any], names: Callable[..., bool]) -> Callable[..., Any]:
-    """Return a function that raises for one of the things that it is called with."""
+    """Return a function that raises an error for one of its arguments."""
 
     def raises(*arguments: Any, **more: Any) -> Any:
         if names(*arguments, **more):

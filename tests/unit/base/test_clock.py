@@ -9,7 +9,7 @@ from reserver.process.readiness import Pulse
 
 
 class Clocks:
-    """A wall clock and a monotonic one, moved by hand."""
+    """A wall clock and a monotonic clock that a test sets."""
 
     def __init__(self) -> None:
         self.wall = 1000.0
@@ -79,7 +79,7 @@ def test_a_second_jump_is_not_believed_for_the_first_ones_probation(clocks: Cloc
 def test_who_was_suspended_wakes_at_the_right_time_and_knows_that_it_slept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The kernel's monotonic clock stands still meanwhile, and the one since the boot does not."""
+    """During suspend the kernel's monotonic clock stands still; the boot-time clock goes on."""
     seconds = {time.CLOCK_MONOTONIC: 5.0, time.CLOCK_BOOTTIME: 5.0}
     monkeypatch.setattr(time, "clock_gettime", seconds.__getitem__)
     wall = 1000.0

@@ -29,7 +29,7 @@ ACCOUNTS = tuple(f"system:serviceaccount:evil:sa-{number}" for number in range(2
 
 
 def fill(count: FairCount, who: str) -> int:
-    """Take all that one may have; return how much that is."""
+    """Take the whole share of one user; return its size."""
     while count.has_room(who):
         count.add(who)
     return count.of(who)
@@ -80,7 +80,7 @@ def test_nobody_takes_more_than_is_left_and_what_is_given_back_is_free(
 
 
 def take(stack: ExitStack, calls: Iterable[AbstractContextManager[None]]) -> tuple[int, str]:
-    """Open calls until one is refused; return how many were let in, and why not more."""
+    """Open calls until one is refused; return the number of admitted calls, and the refusal."""
     for number, call in enumerate(calls):
         try:
             stack.enter_context(call)
@@ -174,7 +174,7 @@ def test_what_all_remember_is_bounded_and_each_has_its_part(puts: list[tuple[str
 
 
 def test_who_has_many_pods_end_does_not_have_others_pods_claim_a_seat_that_is_not_theirs() -> None:
-    """A pod that was there before the one that left is no replacement of that."""
+    """A pod that is older than the removed pod is no replacement."""
     snapshot = Snapshot()
     snapshot.set_node(node("worker-1"))
     succession, web = Succession(snapshot), Controller("ReplicaSet", "web")

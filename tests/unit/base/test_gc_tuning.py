@@ -14,7 +14,7 @@ from reserver.base.gc_tuning import brief_collections, settle
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Begin with nothing old, and call a thousand much."""
+    """Start with an empty oldest generation, and a threshold of a thousand objects."""
     monkeypatch.setattr(gc_tuning, "FEW", 1_000)
     gc.collect()
     gc.freeze()

@@ -60,7 +60,7 @@ def stale(function: ast.AsyncFunctionDef) -> list[int]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_decision_is_handed_a_moment_from_before_it_gave_way(path: Path) -> None:
-    """The name of another moment shows that, such as `asked_at`."""
+    """Another moment has another name, such as `asked_at`."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.AsyncFunctionDef):
             assert not stale(node), f"{path}: {node.name}: now is over"

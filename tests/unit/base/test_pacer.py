@@ -12,7 +12,7 @@ from reserver.base.pacer import Pacer, outcome
 
 
 def _ticks(seconds: float) -> Iterator[float]:
-    """Yield a time that goes on by so many seconds at each look."""
+    """Yield the times of a clock that advances by so many seconds per reading."""
     return (number * seconds for number in count())
 
 

@@ -159,7 +159,7 @@ def test_one_that_comes_rarely_is_compared_with_its_duration() -> None:
 
 
 def test_many_schedules_have_few_fields_to_parse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start with ten thousand schedules, each at a time of its own, has no second for them."""
+    """A start may read ten thousand different schedules, and must take less than a second."""
     parsed = list[str]()
 
     class Counted(CronSim):

@@ -13,7 +13,7 @@ FILTER = b"POST /filter HTTP/1.1"
 
 
 def asked(at: float) -> list[Packet]:
-    """A call in two segments, which takes a second and is answered in two."""
+    """A call in two segments that takes a second; the answer has two segments."""
     return [
         Packet(at, SCHEDULER, PORT, FILTER),
         Packet(at + 1, SCHEDULER, PORT, b"more"),

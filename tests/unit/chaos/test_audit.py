@@ -16,7 +16,7 @@ OWNER = SeenPod(name="owner", uid="u", node="", cpu=500, claims=frozenset())
 
 
 class Nothing:
-    """Stores in which nothing stands, and a reserver that counts nothing."""
+    """Empty stores, and a Reserver that counts nothing."""
 
     def metric(self, _: str) -> float:
         return 0

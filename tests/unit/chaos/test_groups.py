@@ -42,7 +42,7 @@ def pod(name: str, node: str = "n", *claims: str) -> SeenPod:
 
 
 class Scene:
-    """One group on two nodes, as the storm knows it."""
+    """A group on two nodes, in the storm."""
 
     def __init__(self, **more: Any) -> None:
         self.group = group(**more)

@@ -14,7 +14,7 @@ REFUSED = {"type": "PodScheduled", "status": "False"}
 
 
 class Log:
-    """Writes to pods, one a second."""
+    """Writes to pods, one per second."""
 
     def __init__(self) -> None:
         self._records: list[dict[str, Any]] = []

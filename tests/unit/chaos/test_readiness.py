@@ -11,7 +11,7 @@ from hack.promises.history import history_of
 
 
 class Log:
-    """Writes to pods, one a second."""
+    """Writes to pods, one per second."""
 
     def __init__(self) -> None:
         self._records: list[dict[str, Any]] = []

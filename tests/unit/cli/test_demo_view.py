@@ -27,7 +27,7 @@ FOLDER = Path("/tmp/reserver-12345678")
 
 
 def scene(count: int = 3, *, page: int = 0, played: bool = True) -> Scene:
-    """A scene with so many of everything, and long names and reasons."""
+    """Return a scene with so many objects of each kind, and with long names and reasons."""
     progress = Progress.DONE if played else Progress.RUNNING
     return Scene(
         nodes=[

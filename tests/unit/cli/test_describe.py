@@ -24,7 +24,7 @@ ACTIVE = ReservationState(Phase.ACTIVE, is_backed=True)
 
 
 def info(state: ReservationState = ACTIVE, **changes: Any) -> ReservationInfo:
-    """Return a reservation as it comes over gRPC."""
+    """Return a reservation as gRPC delivers it."""
     spec = {"owners": [{"pod": {"name": "a"}}], "resources": {"cpu": "1"}, "ttl": 0} | changes
     spec = {name: value for name, value in spec.items() if value is not None}
     reservation = spec_codec.read(spec, REF, NOW)

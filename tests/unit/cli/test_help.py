@@ -98,7 +98,7 @@ def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None
 
 
 def read(arguments: list[str]) -> None:
-    """Read arguments as the command line does, and run nothing."""
+    """Parse arguments as the command line does, without running a command."""
     if ">" in arguments:
         arguments = arguments[: arguments.index(">")]
     path = max((each for each in COMMANDS if each == tuple(arguments[: len(each)])), key=len)

@@ -29,7 +29,7 @@ NUMBER = "<number>"
 
 
 def written(spec: Written, metadata: Written) -> bytes:
-    """Return a pod as it is sent, with `NUMBER` in it."""
+    """Return the bytes of a pod with `NUMBER` in them."""
     own = {"name": f"p{NUMBER}", "namespace": "shop", "uid": f"u{NUMBER}"}
     return json.dumps({"metadata": own | metadata, "spec": spec}).encode()
 

@@ -12,7 +12,7 @@ CPU = {"cpu": 1000}
 
 
 def held(nodes: int) -> Snapshot:
-    """Return nodes of four CPUs of which two are held."""
+    """Return nodes with four CPUs, two of them held."""
     snapshot = Snapshot()
     for number in range(nodes):
         snapshot.set_node(node(f"worker-{number}", cpu="4", memory="8Gi"))
@@ -67,7 +67,7 @@ def test_nobody_can_write_to_what_is_remembered() -> None:
 
 
 def test_what_is_remembered_is_bounded_by_bytes() -> None:
-    """A pod whose names take more than all that may be remembered costs the others nothing."""
+    """A pod whose names exceed the whole memory leaves the names of other pods."""
     snapshot = held(40)
     snapshot.headroom.fits(CPU)
     snapshot.headroom.fits({f"example.com/{'x' * 200}-{number}": 1 for number in range(1_000)})
@@ -79,7 +79,7 @@ def test_what_is_remembered_is_bounded_by_bytes() -> None:
 
 
 def compared(snapshot: Snapshot) -> int:
-    """Return how often all nodes are compared to answer."""
+    """Return the number of comparisons of all nodes for one answer."""
     names = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -61,7 +61,7 @@ def call(pod_name: str, node: str = "worker-1", uid: str = "") -> ExtenderBindin
 
 
 class FakeReadiness:
-    """Watches that can be broken.
+    """Watches that a test can break.
 
     Attributes:
         said: what keeps the extender from deciding.

@@ -29,7 +29,7 @@ OVER = {
 
 @pytest.fixture(autouse=True)
 def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No turn is over before another begins: a script is played in its order."""
+    """Stop the clock of turns, so that a script is read in its order."""
     monkeypatch.setattr(cleaner_module, "Pacer", partial(Pacer, timer=lambda: 0.0))
 
 
@@ -67,14 +67,14 @@ class Tidying:
         )
 
     async def tidy(self, seconds: float = 0.0) -> tuple[int, int]:
-        """Let time pass, and all be done; return how many edits were made, and how many lost."""
+        """Advance the clock and run to the end; return the numbers of made and of lost edits."""
         self.time.now += seconds
         await worked_off(self.cleaner.run(self.store, always), self.cleaner.queue)
         return self.cleaner.edits, self.cleaner.lost
 
 
 def patched(client: ScriptedClient) -> list[str]:
-    """Return the keys that were changed, one word for each request."""
+    """Return the changed keys, one word per request."""
     return [
         "+".join(op["path"].removeprefix("/data/") for op in request.body if op["op"] != "test")
         for request in client.requests
@@ -222,7 +222,7 @@ async def test_a_request_that_hangs_keeps_nothing_else_waiting() -> None:
 
 
 async def test_each_request_waits_until_it_may_be_made() -> None:
-    """Between two of them etcd may be replaced by what does not know why they are made."""
+    """Between two edits etcd may be replaced by one without the reason for the edits."""
     client = ScriptedClient(*[{}] * 3)
     tidying = Tidying(client, **{f"r-{number}": OVER for number in range(1_200)})
     answers = iter([True, False])

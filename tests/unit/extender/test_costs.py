@@ -54,7 +54,7 @@ class Listener:
         self.connection.connection_made(self.wire)
 
     async def cost(self, path: str, body: bytes) -> int:
-        """Return how many functions of Reserver, and which these call, one call runs."""
+        """Return the number of functions of Reserver, and of their callees, that one call runs."""
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         raw = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
         count = 0
@@ -88,7 +88,7 @@ async def listener(served: Served) -> Listener:
 
 
 def hold(served: Served, count: int, first: int = 0) -> None:
-    """Hold something on the nodes with the last names."""
+    """Hold room on the nodes with the last names."""
     for number in range(first, count):
         where = NAMES[-1 - number % 500]
         served.show(reservation(f"r-{number}", node=where, cpu="1"))

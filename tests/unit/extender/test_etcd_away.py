@@ -7,7 +7,7 @@ from tests.unit.extender.fakes import call
 
 
 async def test_nothing_is_asked_for_while_etcd_does_not_answer(served: Served) -> None:
-    """The API server would keep the binding, for an etcd that may be restored meanwhile."""
+    """The API server would keep the binding for an etcd that may be restored in between."""
     served.show(SEAT, OWNER)
     served.readiness.agreed = False
     assert await bind(served, call("owner")) == "binding failed: etcd cannot be asked"

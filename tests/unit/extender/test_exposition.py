@@ -13,7 +13,7 @@ from reserver.extender.metrics import Exposition
 
 
 class Slow(Collector):
-    """A second's work for each reading."""
+    """Work of one second for each reading."""
 
     def __init__(self) -> None:
         self.now = 0.0

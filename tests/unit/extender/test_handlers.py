@@ -194,7 +194,7 @@ async def test_a_pod_is_explained_if_it_is_known(served: Served) -> None:
 
 
 async def test_thousands_that_end_in_one_second_hold_no_call_up(served: Served) -> None:
-    """All of them have ended before it is decided, and other calls came between."""
+    """All waiting calls have ended before the decision, and other calls came in between."""
     ends = NOW + 100.0
     hour = [
         reservation(f"r{number}", node=f"n{number % 500}", expires=ends, cpu="1m")

@@ -91,7 +91,7 @@ async def test_what_is_recalled_is_not_lent_again_before_the_hold_starts() -> No
 
 
 def borrowed() -> State:
-    """Return a state that lends, with three nodes that a borrower has to itself."""
+    """Return a state that lends, with three nodes, each with one borrower."""
     state = State()
     state.snapshot.lending.is_on = True
     state.ledger.advance(NOW)
@@ -157,7 +157,7 @@ async def test_nothing_more_is_deleted_once_the_state_is_out_of_date() -> None:
 
 
 async def test_a_pass_that_takes_too_long_for_owners_is_gone_on_with_by_the_next() -> None:
-    """Owners that fit on none of their thousand seats had kept holds from getting their room."""
+    """Owners that fit on none of their thousand seats once kept holds from their room."""
     made, state, worked_s = Deletions(), borrowed(), [0.0]
     for number in (1, 2, 3):
         on = f"worker-{number}"

@@ -26,7 +26,7 @@ SPEC: dict[str, Any] = {
 
 
 async def refilled(*nodes: Node, **more: Any) -> World:
-    """Return a world with such a reservation in its place, which is written."""
+    """Return a world with a refilled reservation whose place is stored."""
     world = World(*nodes)
     world.write(r=SPEC | more)
     await world.look()
@@ -44,7 +44,7 @@ def claim(world: World, name: str, on: str) -> Pod:
 
 
 def free(world: World) -> dict[str, int]:
-    """Return the slots that are held, by node."""
+    """Return the held slots, by node."""
     return {each: n // 2000 for each in ("w1", "w2") if (n := held(world.state, each))}
 
 
@@ -95,7 +95,7 @@ async def test_it_never_holds_more_than_its_slots_when_claims_end() -> None:
 
 
 async def test_a_place_of_another_reserver_stays_until_its_claim_may_be_known() -> None:
-    """Reserver had bound an owner, and replaced the slot: its store was read before its binding."""
+    """Reserver bound an owner and replaced the slot; the store is read before the binding."""
     world = await refilled(W1, W2)
     there = [{"node": "w1", "slots": 2}, {"node": "w2", "slots": 1}]
     world.write(r=json.loads(world.data["r"]) | {"placements": there})
@@ -161,7 +161,7 @@ async def test_what_is_told_of_it_counts_claimed_and_free_slots() -> None:
 
 
 def test_a_place_that_came_with_the_reservation_is_given_back_as_any_other() -> None:
-    """Created over gRPC it is placed before it is written: by this Reserver, which knows all."""
+    """This Reserver places a reservation from gRPC before the write, and sees all claims."""
     ledger = state_of(W1, W2).ledger
     there = {"w1": 2, "w2": 1}
     made = reservation("r", node="", placed=there, slots=2, refill_up_to=10, cpu="2")

@@ -56,7 +56,7 @@ def _free(state: State, waker: Waker, *numbers: int) -> None:
 
 
 def _pacer(seconds_a_look: float = 0.0) -> Pacer:
-    """Return a pacer whose time goes on by so many seconds each time it is looked at."""
+    """Return a pacer whose clock advances by so many seconds per reading."""
     return Pacer(0.002, (number * seconds_a_look for number in count()).__next__)
 
 
@@ -154,7 +154,7 @@ async def test_a_refusal_that_shows_late_has_its_pod_sent_to_the_seat_that_came_
 
 
 async def test_nodes_that_change_while_nobody_waits_are_not_remembered() -> None:
-    """Names of nodes that come and go had been kept until a pod was to wait."""
+    """The names of deleted nodes were once kept until a pod waited."""
     waker = _waker(Sends())
     running = asyncio.create_task(waker.run(_waiting()))
     for number in range(1_000):

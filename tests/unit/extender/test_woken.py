@@ -72,7 +72,7 @@ class Scene:
         self.sends.lately = []
 
     async def look(self) -> None:
-        """Let the waker's two loops pass once."""
+        """Run the waker's two loops once."""
         await Pacer().run(self.state.ledger.advancing(self.now))
         self.state.snapshot.lending.reopen(self.now)
         await self.waker.look(self.state, Pacer())
@@ -105,7 +105,7 @@ def edit(scene: Scene, **fields: object) -> None:
 
 
 def recurring(once: Reservation) -> Reservation:
-    """Return a reservation whose occurrence of now, a quarter to six, ends in a minute."""
+    """Return a reservation whose present occurrence, at 5:45, ends in a minute."""
     schedule = Schedule("40 17 * * *", 460.0)
     return identified(replace(once, recurrence=Recurrence(schedule=schedule)))
 
@@ -217,7 +217,7 @@ ENDS: dict[str, tuple[Callable[[], Scene], Pod, Callable[[Scene], None]]] = {
 
 
 def recalling() -> Scene:
-    """Return a worker that lends nothing, as an owner has come and gone there."""
+    """Return a worker that lends nothing, because an owner came and went there."""
     scene = Scene(LENT)
     scene.state.ledger.recall("worker-1", NOW + RECALL_S)
     return scene
@@ -248,7 +248,7 @@ async def test_who_edits_a_reservation_has_nobody_judged_that_waits_for_another(
 
 
 def concerned(scene: Scene) -> int:
-    """Return how many pods a look judges that follows a change of any reservation."""
+    """Return the number of pods that a look judges after a change of any reservation."""
     wake = Wake((), scene.state, scene.now, seats_are_over=True)
     return len(list(returned(wake.order())))
 
@@ -281,7 +281,7 @@ async def test_who_waits_for_two_reservations_goes_once_both_are_over() -> None:
 
 
 async def test_who_prefers_a_seat_that_is_lost_takes_room_whatever_has_no_place() -> None:
-    """Its seat is borrowed, and is no use to it even without the borrower."""
+    """The seat is borrowed, and does not fit the owner even without the borrower."""
     lent = reservation("lent", node="worker-2", owners=("stranger",), lends_below=1, cpu="8")
     guest = pod("guest", node="worker-2", constraints=BORROWER, cpu="8")
     scene = Scene(UNPLACED, HELD_BY_NOBODY, lent, there=(guest,))

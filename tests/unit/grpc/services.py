@@ -24,7 +24,7 @@ class Nothing:
 
 
 def service_of(**parts: Any) -> Service:
-    """Return a service that has these parts, and else nothing."""
+    """Return a service with these parts and no others."""
     nothing: Any = Nothing()
     idle = dict.fromkeys(("stores", "extender", "counted", "past", "counted_holds"), nothing)
     quiet = {"access": None, "readiness": FakeReadiness(), "dump": bytes}

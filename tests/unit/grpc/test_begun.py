@@ -61,7 +61,7 @@ def begun(number: int, shown: pb.Reservation) -> tuple[tuple[str, str], Creation
 
 
 def taken() -> int:
-    """Return what this process takes, in bytes."""
+    """Return the memory of this process, in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
@@ -77,7 +77,7 @@ def measure(kind: str) -> float:
 
 
 def measure_each() -> str:
-    """Return what `measure` says of each kind, in JSON; each in a process of its own."""
+    """Return `measure` of each kind as JSON, each in its own process."""
     with get_context("fork").Pool(1, maxtasksperchild=1) as pool:
         return json.dumps(dict(zip(KINDS, pool.map(measure, KINDS, chunksize=1), strict=True)))
 

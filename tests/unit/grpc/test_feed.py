@@ -165,7 +165,7 @@ async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Counting(Pacer):
-    """Counts how often a pass could give way."""
+    """Counts the chances of a pass to give way."""
 
     ways = 0
 

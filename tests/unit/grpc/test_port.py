@@ -27,7 +27,7 @@ _REQUEST = health_pb2.HealthCheckRequest()
 
 
 class Pki:
-    """The files of a server, the CA of its clients, and another one."""
+    """The files of a server, the CA of its clients, and another CA."""
 
     def __init__(self, folder: Path) -> None:
         self.own, self.clients, self.other = trustme.CA(), trustme.CA(), trustme.CA()
@@ -156,7 +156,7 @@ async def test_files_that_are_half_replaced_leave_the_former_ones_in_force(
 
 @pytest.mark.parametrize("steps", range(6))
 async def test_a_start_that_is_cancelled_leaves_no_server_and_no_error(steps: int) -> None:
-    """However far the start has come: Ctrl-C comes at any moment."""
+    """Ctrl-C may come at any moment of the start."""
     errors: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
     port = Port(("127.0.0.1", 0), grpc.aio.server, None)

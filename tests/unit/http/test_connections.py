@@ -19,7 +19,7 @@ class Peer:
 
 
 def come(connections: Connections[Peer], peer: str) -> Peer | None:
-    """Let one come as the door does; return it if there was room."""
+    """Open a connection as the door does; return it if there was room."""
     if connections.is_full(peer):
         victim = connections.next_to_go(peer)
         if victim is None:

@@ -33,7 +33,7 @@ class Pki:
         self.renew()
 
     def renew(self, ends: datetime | None = None) -> None:
-        """Replace the server's certificate by another one of the CA."""
+        """Replace the server's certificate by another certificate of the CA."""
         made = self.ca.issue_cert("127.0.0.1", not_after=ends)
         self.files.certificate.write_bytes(made.cert_chain_pems[0].bytes())
         self.files.private_key.write_bytes(made.private_key_pem.bytes())
@@ -110,7 +110,7 @@ async def test_certificates_that_are_replaced_serve_from_the_next_connection_on(
 
 
 async def test_an_expired_certificate_is_refused_until_another_takes_its_place(pki: Pki) -> None:
-    """Also after a restart: one that had expired before the start keeps nothing from starting."""
+    """Also after a restart: a certificate that expired before does not stop the start."""
     past = datetime(2020, 1, 1, tzinfo=UTC)
     pki.renew(past)
     async with served(pki) as url:

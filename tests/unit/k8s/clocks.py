@@ -8,7 +8,7 @@ from reserver.k8s.work_queue import WorkQueue
 
 
 class Alarm:
-    """Something that is to be done at a moment."""
+    """A callback, and its time in seconds."""
 
     def __init__(self, time: "ManualTime", at: float, callback: Callable[..., Any]) -> None:
         self.at, self.ring = at, callback
@@ -39,7 +39,7 @@ class ManualTime:
         return self.alarms[-1]
 
     async def settle(self) -> None:
-        """Let all happen that needs no time."""
+        """Run all tasks that wait for no time."""
         for _ in range(20):
             await asyncio.sleep(0)
 

@@ -49,7 +49,7 @@ class Writes:
 
 
 class Mortal(Protocol):
-    """A cluster, and the Reserver that runs in it now."""
+    """A cluster, and its running Reserver."""
 
     @property
     def written(self) -> Writes:
@@ -59,7 +59,7 @@ class Mortal(Protocol):
         """Start Reserver, which knows only the stored objects."""
 
     async def settle(self) -> object:
-        """Go on until nothing is left to do."""
+        """Run until nothing is left to do."""
 
 
 Cluster = TypeVar("Cluster", bound=Mortal)

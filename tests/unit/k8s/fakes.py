@@ -68,7 +68,7 @@ class Request(NamedTuple):
 
 
 class ScriptedClient(ApiClient):
-    """A client whose answers are written down beforehand.
+    """A client whose answers are scripted.
 
     Attributes:
         script: the answers, in turn: JSON, an error, for a watch a list of lines, errors and

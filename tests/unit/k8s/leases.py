@@ -11,7 +11,7 @@ from tests.unit.k8s.fakes import NO_ANSWER, Request, ScriptedClient
 
 
 class LeaseServer(ScriptedClient):
-    """An API server that knows one Lease.
+    """An API server with one Lease.
 
     Attributes:
         lease: it, as JSON; None while there is none.

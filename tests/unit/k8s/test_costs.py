@@ -42,7 +42,7 @@ def nothing_is_remembered() -> None:
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """Count the functions that Reserver runs meanwhile, and which these call."""
+    """Count the functions of Reserver, and their callees, that run in the block."""
     count = [0]
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -57,7 +57,7 @@ def counted() -> Iterator[list[int]]:
 
 
 async def cost(pods: int) -> int:
-    """Return how many functions it runs to list so many pods."""
+    """Return the number of functions that a list of so many pods runs."""
     state = State()
     nodes = (encode(node_document(index)) for index in range(NODES))
     await Replay(pages(nodes, NODES)).feed(node_view(state))
@@ -96,7 +96,7 @@ def _events(count: int) -> list[bytes]:
 
 
 async def _watched(pods: int) -> int:
-    """Return how many functions it runs to see so many pods created, bound and running."""
+    """Return the number of functions that the creation, binding and start of so many pods run."""
     state = State()
     replay = Replay(pages(running_pods(1, NODES), 1), _events(pods))
     with counted() as count:

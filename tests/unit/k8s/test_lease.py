@@ -11,7 +11,7 @@ from tests.unit.k8s.leases import LeaseServer
 
 
 class World:
-    """A Lease, and candidates whose waiting takes no time but the clock's."""
+    """A Lease, and candidates that wait on the clock of a test."""
 
     def __init__(self) -> None:
         self.server = LeaseServer()
@@ -66,7 +66,7 @@ async def test_a_standby_takes_over_at_once_when_the_lease_is_released(world: Wo
 
 
 async def kept_for(world: World, seconds: float) -> None:
-    """Have the first keep its lease for so long."""
+    """Let the first candidate keep its lease for so many seconds."""
     until = world.server.elapsed + seconds
 
     def look() -> None:
@@ -175,7 +175,7 @@ async def test_why_a_lease_cannot_be_had_is_told(world: World) -> None:
 
 
 async def test_a_lease_that_is_as_it_was_long_ago_is_not_kept(world: World) -> None:
-    """Etcd was restored, and whoever led then led now."""
+    """Etcd was restored to a time at which the present leader led."""
     await world.first.acquire()
     backup = world.server.lease
 

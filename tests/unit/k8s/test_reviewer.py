@@ -148,7 +148,7 @@ async def test_a_review_that_fails_is_told_to_all_who_wait_and_made_anew() -> No
 
 
 async def flood(reviewer: Reviewer, number: int, peer: str = "10.0.0.1") -> list[Any]:
-    """Return what comes of so many junk tokens at once."""
+    """Return the outcomes of so many invalid tokens at once."""
     calls = [reviewer.authenticate(f"{peer}-{each}", peer) for each in range(number)]
     return await asyncio.gather(*calls, return_exceptions=True)
 

@@ -83,7 +83,7 @@ class Handling(RuleBasedStateMachine):
         self.given = [each for each in self.given if group_of(each) != group_of(key)]
 
     def rest_s(self, key: str, what: str) -> float:
-        """Return for how long an operation may not be tried again."""
+        """Return the seconds until an operation may be tried again."""
         begun = self.now
         try:
             for seconds in (1.0, 2.0, 4.0, 8.0):
@@ -115,7 +115,7 @@ TestHandling = Handling.TestCase
 
 
 class Works:
-    """Work that is done when a test lets it."""
+    """Work that ends when a test allows it."""
 
     def __init__(self) -> None:
         self.time = ManualTime()

@@ -23,13 +23,13 @@ ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cas
 
 
 def written(at: datetime, zone: ZoneInfo) -> Window:
-    """Return a window of each day at a time, as a person writes it."""
+    """Return a window of each day at a time, as a user writes the window."""
     cron = {"cron": f"{at.minute} {at.hour} * * *", "duration": "2h", "timeZone": str(zone)}
     return read_object(item(nodes=["a"], schedule=cron, drainBefore="5h", start=None, end=None))
 
 
 def cordons(window: Window, begin: float, until: float) -> Iterator[tuple[float, bool]]:
-    """Yield when a node is cordoned, and uncordoned, by passes at the moments that these name."""
+    """Yield the times of cordons and uncordons; each pass names the time of the next."""
     now, node = begin, ObservedNode(name="a")
     while now < until:
         found = outcome(decide([Turn(window.at(now), frozenset("a"))], [node], now))
@@ -43,7 +43,7 @@ def cordons(window: Window, begin: float, until: float) -> Iterator[tuple[float,
 
 
 def hidden_or_twice(zone: ZoneInfo, day: datetime) -> Iterator[datetime]:
-    """Yield the quarters of a day that its clocks leave out, or show twice."""
+    """Yield the quarter hours of a day that its clocks skip or repeat."""
     for number in range(96):
         wall = day + timedelta(minutes=15 * number)
         if len({wall.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1)}) > 1:

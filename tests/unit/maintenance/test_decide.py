@@ -194,7 +194,7 @@ def test_it_says_how_many_pods_are_left_on_a_node(number: int, said: str) -> Non
 
 
 def test_what_a_window_before_saw_of_a_node_says_nothing_of_the_next() -> None:
-    """Its options were others: pods may be left that this one moves."""
+    """The former window had other options: it may leave pods that this window moves."""
     found = decided([held("a", by=OTHER, drain=EMPTY)])
     assert [each.phase for each in found.progress[W.key]] == [NodePhase.DRAINING]
 
@@ -246,7 +246,7 @@ def test_the_next_pass_comes_when_time_changes_something() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("now", [DRAIN_AT - 1, START])
 def test_no_step_is_long_with_as_many_windows_as_are_read(now: float) -> None:
-    """Each of 100 windows has each of 5,000 nodes: the last step took 1.5 s."""
+    """100 windows have 5,000 nodes each: the last step once took 1.5 s."""
     names = [f"node-{number}" for number in range(5_000)]
     nodes = [node(name, **not_ready(since=START - 1_000)) for name in names]
     turns = [Turn(window(f"w{number}"), frozenset(names)) for number in range(MOST_WINDOWS)]
@@ -254,7 +254,7 @@ def test_no_step_is_long_with_as_many_windows_as_are_read(now: float) -> None:
 
 
 def test_no_step_is_long_once_every_node_has_been_in_every_window() -> None:
-    """A step took 0.6 s, and the pass 15 s."""
+    """A step once took 0.6 s, and the pass 15 s."""
     names = [f"node-{number}" for number in range(5_000)]
     turns = [Turn(window(f"w{number}"), frozenset(names)) for number in range(MOST_WINDOWS)]
     uses = {turn.window.key: DONE for turn in turns}

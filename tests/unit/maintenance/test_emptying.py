@@ -33,7 +33,7 @@ def labelled(namespace: str, name: str) -> MoveObject:
 
 
 async def test_whoever_writes_moves_with_the_label_of_a_window_keeps_no_other_waiting() -> None:
-    """A thousand that a finalizer keeps were deleted again in each pass, one after the other."""
+    """A thousand PodMoves with finalizers were once deleted again in each pass, one by one."""
     moves = MoveIndex(lambda _: None)
     for number in range(MOST_ENDED * 3):
         moves.put(labelled("greedy", f"m-{number}"))
@@ -61,7 +61,7 @@ def leaving(emptying: NodeEmptying, node: str) -> set[str]:
 
 
 async def test_pods_of_any_size_keep_neither_their_node_nor_others_from_being_emptied() -> None:
-    """Fifty of 1.4 MB, which any tenant may create, had stopped all maintenance."""
+    """Fifty pods of 1.4 MB, which any tenant may create, once stopped all maintenance."""
     snapshot = Snapshot()
     for name in ("a", "b", "gone"):
         snapshot.count(pod(name), "large")

@@ -22,7 +22,7 @@ def read(windows: KnownWindows) -> set[str]:
 
 
 def test_one_too_many_is_not_read_however_often_it_changes() -> None:
-    """Reserver's own write of its status had it read."""
+    """Reserver's own write of the status once caused a read."""
     windows = KnownWindows(lambda: None)
     for number in range(MOST_WINDOWS):
         windows.put(written(f"w{number}", 1 + number))

@@ -92,7 +92,7 @@ def test_the_extender_of_the_deployment_is_that_of_the_sidecar_but_for_tls() -> 
 
 
 def by_connection(extender: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return an entry for Filter and one for Bind, so that each has connections of its own."""
+    """Return an extender entry for Filter and one for Bind, each with its own connections."""
     of_filter = {"filterVerb", "preemptVerb"}
     return [
         {key: value for key, value in extender.items() if key not in others}

@@ -48,11 +48,11 @@ class Api(ApiClient):
 
     @property
     def writes(self) -> list[str]:
-        """The paths that were written, in order."""
+        """The paths of the writes, in order."""
         return self.written.paths
 
     def put(self, collection: str, document: Document, kind: str = "MODIFIED") -> Document:
-        """Store an object, and have watches show it."""
+        """Store an object, and queue its event for the watches."""
         metadata = document["metadata"]
         metadata["resourceVersion"] = str(next(self._revisions))
         path = f"{collection}/{metadata['name']}"

@@ -16,7 +16,7 @@ UNPLACED = ObservedSeat(obstacle="no node has room")
 
 
 def move(phase: MovePhase = MovePhase.PENDING, spec: MoveSpec | None = None) -> Move:
-    """Return a move of the pod shop/web that has come to a phase."""
+    """Return a move of the pod shop/web in a phase."""
     made = Move(
         name=PodName("shop", "web-move"),
         uid="0123456789abcdef",

@@ -45,7 +45,7 @@ class SurgeWorld(World):
         return self.api.put(PODS, made)
 
     def service(self) -> list[Document]:
-        """Return the ready pods that the Service sends requests to."""
+        """Return the ready pods that the Service selects."""
         return [pod for pod in self.api.of(PODS) if _is_ready(pod) and _label(pod) == "web"]
 
     def copies(self) -> list[Document]:
@@ -150,7 +150,7 @@ def _is_ready(pod: Document) -> bool:
 
 
 def _rank(pod: Document) -> tuple[bool, bool, int, int]:
-    """Return what ActivePodsWithRanks compares: without node, unready, cost, newer first."""
+    """Return the keys of ActivePodsWithRanks: without node, unready, cost, newer first."""
     cost = int(_at(pod, "metadata", "annotations").get(COST_ANNOTATION, 0))
     created = int(pod["metadata"]["uid"].split("-")[1])
     return bool(pod["spec"].get("nodeName")), _is_ready(pod), cost, -created

@@ -24,7 +24,7 @@ class Chain(World):
             self.make_pod(node, of=name)
 
     def write(self, order: Sequence[int]) -> None:
-        """Write the plan's moves, all within a second."""
+        """Write the moves of the plan within a second."""
         for number in order:
             workload, node = PLAN[number]
             metadata = self.pods(workload)[0]["metadata"]

@@ -42,7 +42,7 @@ def close(world: World, node: str, how: dict[str, Any] | None) -> None:
 
 
 def fill(world: World, node: str) -> None:
-    """Have a node full of pods that nobody moves."""
+    """Fill a node with pods that no move moves."""
     world.others = (*world.others, *(f"full{len(world.others) + i}" for i in range(2)))
     for name in world.others[-2:]:
         world.make_pod(node, of=name)
@@ -147,7 +147,7 @@ TARGETS: dict[str, dict[str, Any]] = {
 async def test_who_was_evicted_has_another_seat_once_its_node_is(
     how: str, to: str, left: str
 ) -> None:
-    """Of all other nodes one has room: the third, or the one that it has left."""
+    """One other node has room: the third node, or the node that the pod has left."""
     world = await made(**TARGETS[to])
     world.schedules = False
     for node in {"worker-1", "worker-3"} - {left}:
@@ -166,7 +166,7 @@ async def test_who_was_evicted_has_another_seat_once_its_node_is(
 
 @pytest.mark.parametrize("how", ["cordoned", "deleted", "tainted"])
 async def test_a_seat_is_kept_until_there_is_another_place(how: str) -> None:
-    """No node has room: the seat stays where it is, says so, and goes where room appears."""
+    """No node has room: the seat stays, reports this, and moves to the first node with room."""
     world = await made(node="worker-2")
     world.schedules = False
     await until(world, "Landing")
@@ -241,7 +241,7 @@ async def test_a_move_that_ends_while_its_replacement_waits_says_that_it_has_no_
 
 @pytest.mark.parametrize("how", ["cordoned", "deleted", "tainted"])
 async def test_another_seat_is_held_before_anything_is_written(how: str) -> None:
-    """A stranger is asked about in the same moment, and wants the same room."""
+    """A Filter call for a stranger requests the same room at the same moment."""
     world = await made(nodes=2, node="worker-2")
     world.schedules = False
     await until(world, "Landing")

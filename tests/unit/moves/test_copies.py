@@ -63,7 +63,7 @@ def test_a_seat_stays_where_it_is_if(
 
 
 def test_a_copy_that_is_ready_is_handed_over_once_its_pod_may_leave() -> None:
-    """`may_begin` does not decide that: the window may have closed since, or other pods leave."""
+    """`may_begin` does not matter: the window may have closed, or other pods may leave."""
     turn = MoveTurn(may_begin=True, may_evict=False, why="2 moves of worker-1 are under way")
     waits, _ = judged(READY, turn=turn)
     assert (waits.status.phase, waits.status.reason) == (
@@ -75,7 +75,7 @@ def test_a_copy_that_is_ready_is_handed_over_once_its_pod_may_leave() -> None:
 
 
 async def test_a_pod_that_calls_itself_a_copy_is_looked_at_once_and_forgotten_when_gone() -> None:
-    """Any tenant may write the annotation, and a look takes two requests."""
+    """Any tenant may write the annotation, and each check takes two requests."""
     remains = SurgeRemains(ScriptedClient(), MoveIndex(lambda _: None))
     forged = replace(pod("forged"), surge="m/uid-m")
     remains.changed(None, forged)

@@ -19,7 +19,7 @@ HOMELESS = replace(POD, node="", controller=NO_CONTROLLER)
 
 
 def entering() -> Move:
-    """Return the move of a pod without a node whose room is held and not backed yet."""
+    """Return the move of a pod without a node, whose room is held but not backed."""
     step = advance(move(spec=wanted(node="worker-2")), seen(HOMELESS), NOW)
     return advance(step.move, seen(HOMELESS, SHORT), NOW).move
 

@@ -34,7 +34,7 @@ def contender(  # noqa: PLR0913 - the fields of a scenario
     reason: MoveReason | None = None,
     target: str = "",
 ) -> Contender:
-    """Return the move of a pod of its name, in a namespace."""
+    """Return a move in a namespace, whose pod has the name of the move."""
     spec = MoveSpec(pod=PodName(space, name), group=group, node=to, after=after, uid=uid)
     made = Move(name=spec.pod, uid=f"uid-{space}-{name}", created_at=NOW, spec=spec)
     source = "" if phase is MovePhase.PENDING else node
@@ -62,7 +62,7 @@ def ruled(
 
 
 def waiting() -> tuple[Contender, Contender]:
-    """Return the moves of a plan of two, of which one has no seat yet."""
+    """Return the two moves of a plan, one of them without a seat."""
     seated = contender("plan-1", MovePhase.EVICTING, group=PLAN)
     return seated, contender("plan-2", MovePhase.RESERVING, group=PLAN)
 
@@ -275,7 +275,7 @@ def test_a_replacement_that_does_not_come_keeps_others_from_moving_for_two_minut
 
 
 def test_the_first_of_each_namespace_comes_before_the_second_of_any() -> None:
-    """However important the pods of one are, and however many."""
+    """Whatever the priority and the number of the pods of one namespace."""
     important = [
         replace(each, pod=pod(each.move.name.name, namespace="evil", node="worker-1", priority=99))
         for each in greedy(6, MovePhase.EVICTING)

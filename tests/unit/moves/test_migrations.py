@@ -32,7 +32,7 @@ FINISHED = replace(POD, is_finished=True)
 
 
 class MachineWorld(World):
-    """A virtual machine, which migrates when its pod is to be evicted.
+    """A virtual machine that migrates at the eviction of its pod.
 
     Attributes:
         goes: how the old pod ends: it is finished, or deleted.

@@ -64,7 +64,7 @@ async def test_an_urgent_move_does_not_wait_and_may_be_made_urgent_later(world: 
 async def test_an_urgent_move_takes_the_place_of_one_that_stands_still(
     world: World, *, paused: bool
 ) -> None:
-    """A tenant's would keep its pod from any maintenance for weeks."""
+    """Otherwise a tenant's idle move would keep its pod from maintenance for weeks."""
     if paused:
         annotate(world, "")
     world.move(name="first", paused=paused)

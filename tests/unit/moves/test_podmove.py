@@ -56,7 +56,7 @@ def test_a_move_says_what_is_wanted_and_how_far_it_is() -> None:
 def test_a_move_of_which_only_the_pod_is_said_begins_now_and_waits_for_windows_and_its_seat() -> (
     None
 ):
-    """The command fills in the same as the reader of a PodMove: the defaults of a spec."""
+    """The command and the reader of a PodMove set the same defaults of a spec."""
     assert read().spec == MoveSpec(pod=PodName("shop", "web-0"))
 
 

@@ -34,14 +34,14 @@ LONG_AGO = NOW - 400
 
 
 def step(status: Mapping[str, object], what: Observation, created_at: float = NOW - 10) -> MoveStep:
-    """Return the step of a move that has its seat, and ends 600 s after its creation."""
+    """Return the step of a move with a seat and a timeout of 600 s from its creation."""
     made = move(MovePhase.SURGING, wanted(mode=MoveMode.SURGE_FIRST))
     made = replace(made, created_at=created_at, status=replace(made.status, **status))  # type: ignore[arg-type]
     return advance(made, what, NOW)
 
 
 def surge(copy: ObservedCopy | None = None, **more: object) -> Observation:
-    """Return a sight of the pod, its seat and its copy, with changes of these or of the surge."""
+    """Return an observation of the pod, its seat and its copy, with changes."""
     workload = {name: more.pop(name) for name in ("others", "unfit") if name in more}
     about = {"pod": POD, "seat": BACKED, **more}
     return seen(surge=ObservedSurge(copy=copy, **workload), **about)  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ def test_no_copy_is_started_while(when: str) -> None:
 def test_a_copy_that_was_announced_is_started_even_if_another_pod_is_not_ready_now(
     begun_at: float,
 ) -> None:
-    """Reserver has written its turn, and was killed before it wrote the copy."""
+    """Reserver was killed between the writes of the turn and of the copy."""
     after = step({**COPIED, "started_at": begun_at}, surge(others=OTHERS), begun_at)
     assert [type(each) for each in after.effects] == [StartCopy]
     assert not after.move.status.fallback
@@ -143,7 +143,7 @@ def test_a_copy_is_given_up_when(when: str) -> None:
 
 @pytest.mark.parametrize("gone", [None, leaving(), replace(POD, is_finished=True)])
 def test_a_copy_takes_the_place_of_a_pod_that_goes_by_itself(gone: ObservedPod | None) -> None:
-    """Such a pod needs no mark: its ReplicaSet counts it no more."""
+    """Such a pod needs no mark: its ReplicaSet does not count it."""
     after = step(HANDED, surge(READY, pod=gone))
     assert [type(each) for each in after.effects] == [HandOver]
 
@@ -158,7 +158,7 @@ def test_a_move_says_where_its_copy_has_landed() -> None:
 
 
 def test_a_copy_that_is_not_ready_any_more_has_no_longer_time_than_before() -> None:
-    """Only a move that hands over has the time to land beyond its timeout."""
+    """Only a move that hands over may land after its timeout."""
     after = step(HANDED, surge(READY._replace(is_ready=False)))
     assert after.move.status.phase is MovePhase.SURGING
     assert after.move.deadline == NOW - 10 + after.move.spec.timeout_s
@@ -181,7 +181,7 @@ def test_a_volume_claim_keeps_a_pod_from_surging_unless_it_is_ephemeral(
 
 
 async def test_a_move_that_waits_for_its_turn_asks_for_no_workload() -> None:
-    """Hundreds may wait, and each is stepped again at each arbitration."""
+    """Hundreds of moves may wait, and each arbitration steps each of them."""
     client, waiting = ScriptedClient(), move(spec=wanted(mode=MoveMode.SURGE_FIRST))
     workload = Workload("shop", WEB)
     surges = Surges(client, lambda: NOW, lambda _: workload, lambda _: False, is_on=True)

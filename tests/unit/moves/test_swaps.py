@@ -18,7 +18,7 @@ GROUP = {"name": "swap", "size": 1}
 
 
 class Swap(World):
-    """Pods web and db fill a node each; each wants the other one's."""
+    """Pods web and db fill a node each, and change places."""
 
     def __init__(self) -> None:
         super().__init__(nodes=3, cpu="4")

@@ -99,7 +99,7 @@ async def test_a_volume_that_is_bound_elsewhere_meanwhile_keeps_the_pod_where_it
 
 
 async def test_a_node_that_closes_after_the_eviction_is_left_for_one_with_the_volume() -> None:
-    """worker-3 is empty, and of no use to the pod: it waits for worker-1, which can use it."""
+    """worker-3 is empty, but cannot use the volume: the pod waits for worker-1."""
     world = await made("worker-1", "worker-2")
     world.schedules = False
     world.move(name(world), to={"node": "worker-2"})
@@ -180,7 +180,7 @@ async def test_evict_only_asks_no_volume() -> None:
 
 
 async def test_a_node_that_can_attach_no_more_volumes_is_passed_over() -> None:
-    """worker-2 is where the pod would go; a volume is there already, and it can attach one."""
+    """worker-2 can attach one volume, and has one already."""
     world = await made(*ALL)
     world.limit_volumes("worker-2", 1)
     world.claims, world.others = ("own",), ("b",)
@@ -218,7 +218,7 @@ async def test_a_volume_that_is_attached_there_already_counts_once() -> None:
 
 
 async def test_two_seats_do_not_count_on_the_same_attachment() -> None:
-    """Each node can attach one volume, and two pods move: one to each of the others."""
+    """Each node can attach one volume, and two pods move to two other nodes."""
     world = await made(*ALL)
     for node in ALL[1:]:
         world.limit_volumes(node, 1)

@@ -82,7 +82,7 @@ class World:
         self.change_node(node, {"unschedulable": True})
 
     def change_node(self, node: str, spec: Document) -> None:
-        """Have a node say something else; nothing for one that is as it was first."""
+        """Replace the spec of a node; an empty spec is the first one."""
         document = self.api.objects[f"/api/v1/nodes/{node}"]
         self.api.put("/api/v1/nodes", document | {"spec": spec})
 
@@ -114,7 +114,7 @@ class World:
         )
 
     def limit_volumes(self, node: str, most: int) -> None:
-        """Have a node attach at most so many volumes."""
+        """Let a node attach at most so many volumes."""
         driver = {"name": "disks", "nodeID": node, "allocatable": {"count": most}}
         document: Document = {"metadata": {"name": node}, "spec": {"drivers": [driver]}}
         self.api.add(CSI_NODES, document)
@@ -141,7 +141,7 @@ class World:
         self.api.add(MOVES, {"metadata": metadata, "spec": {"pod": which, **spec}})
 
     def edit(self, **spec: Any) -> None:
-        """Have the move say something else."""
+        """Change the spec of the move."""
         document = self.api.objects[f"{MOVES}/move"]
         metadata = document["metadata"]
         changed = {"metadata": metadata | {"generation": metadata["generation"] + 1}}
@@ -178,11 +178,11 @@ class World:
         return [each["spec"].get("nodeName", "") for each in self.pods(workload)]
 
     def settings(self) -> Settings:
-        """Return what Reserver is started with."""
+        """Return the settings of Reserver."""
         return Settings(pod_moves=True, default_quota=self.quota)
 
     async def start(self) -> None:
-        """Start Reserver, which lists what there is."""
+        """Start Reserver, which lists all objects."""
         settings, tasks = self.settings(), self.tasks
         self.reserver = Assembly(settings, self.api, lambda: self.api.now, tasks)  # type: ignore[arg-type]
         self.api.events.clear()
@@ -201,7 +201,7 @@ class World:
         await Pacer().run(self.reserver.state.ledger.open())
 
     def break_watch(self, path: str) -> None:
-        """Have Reserver know that it lacks what happened to a collection in the last seconds."""
+        """Report to Reserver that its watch of a collection lags."""
         self._reflector(path).distrust(10.0)
 
     def mend_watch(self, path: str) -> None:
@@ -226,7 +226,7 @@ class World:
             outcome(take(Raw(encode(document))))
 
     async def round(self) -> None:
-        """Let everybody have a turn: watches, Reserver, the controller, the scheduler."""
+        """Give the watches, Reserver, the controller and the scheduler one turn."""
         self.watch()
         await self._reserver()
         for name, replicas in {"web": self.replicas, **dict.fromkeys(self.others, 1)}.items():
@@ -256,7 +256,7 @@ class World:
             raise Crash from group
 
     def _schedule(self) -> None:
-        """Bind pods as Reserver would have them bound."""
+        """Bind pods to the seats that Reserver offers."""
         state = self.reserver.state
         for pod in tuple(state.pods.values()):
             if pod.node or f"{PODS}/{pod.name.name}" not in self.api.objects:
@@ -277,13 +277,13 @@ class World:
         return row is not None and bool(snapshot.exists[row] and allowed(pod, snapshot)[row])
 
     async def rounds(self, count: int, seconds: float = 0.0) -> None:
-        """Let everybody have so many turns, and so much time after each."""
+        """Give all components so many turns, with so many seconds after each."""
         for _ in range(count):
             await self.round()
             self.api.now += seconds
 
     async def settle(self, rounds: int = 30) -> Document:
-        """Go on until the moves have ended and no seat is left; return the status of `move`."""
+        """Run until the moves have ended and no seat is left; return the status of `move`."""
         for _ in range(rounds):
             await self.round()
             if self.has_ended and not self.api.of(SEATS):

@@ -21,7 +21,7 @@ def named(name: str, count: int = 1, namespace: str = "shop", **selector: str) -
 
 
 class World:
-    """A book whose statuses are written whenever one asks for it."""
+    """A book whose statuses a test writes."""
 
     def __init__(self, *patches: SchedPatch) -> None:
         self.changed: list[PatchName] = []

@@ -78,7 +78,7 @@ def book(injected: Written) -> Book:
 @pytest.mark.parametrize("is_dry_run", [True, False])
 @pytest.mark.parametrize("what", CASES)
 def test_a_pod_beside_as_many_patches_as_count_takes_little(what: str, *, is_dry_run: bool) -> None:
-    """64 patches of 32 KiB and a dry run of 2.6 MB had held the event loop for 5.3 s of CPU."""
+    """64 patches of 32 KiB and a dry run of 2.6 MB once held the event loop for 5.3 s of CPU."""
     injected, spec = CASES[what]
     patches, sizes = book(injected), []
 

@@ -134,7 +134,7 @@ def test_a_pod_beyond_the_bounds_takes_a_patch_that_adds_nothing_there() -> None
 
 
 class Counted(dict[str, str]):
-    """An entry that counts how often it is compared."""
+    """An entry that counts its comparisons."""
 
     compared = 0
 
@@ -146,7 +146,7 @@ class Counted(dict[str, str]):
 
 
 def requiring(alternatives: int, requirements: int, name: str) -> Scheduling:
-    """Return one that names so many alternatives of so many requirements."""
+    """Return a node affinity with so many terms of so many requirements."""
     asked = [
         {"key": f"{name}{number}", "operator": "In", "values": ["a" * 40]}
         for number in range(requirements)

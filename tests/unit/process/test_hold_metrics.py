@@ -31,7 +31,7 @@ class Clock:
 
 
 async def samples(metrics: HoldMetrics, name: str, *problems: Any) -> dict[tuple[str, ...], float]:
-    """Return the samples of a name by the values of their labels, in the order of those."""
+    """Return the samples of a metric by their label values, in the order of the labels."""
     await metrics.survey()
     return {
         tuple(value for _, value in sorted(sample.labels.items())): sample.value

@@ -87,7 +87,7 @@ async def test_a_container_that_led_before_its_restart_takes_the_label_off() -> 
 
 
 class Collection:
-    """A collection that a leader would list."""
+    """A collection that a leader lists."""
 
     path, selector = "/apis/reserver.io/v1alpha1/reservations", {"labelSelector": "x"}
 

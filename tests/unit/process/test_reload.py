@@ -18,7 +18,7 @@ HEAD = "apiVersion: reserver.io/v1alpha1\nkind: ReserverConfiguration\n"
 
 
 async def test_others_have_their_turns_while_a_large_file_is_read(tmp_path: Path) -> None:
-    """Half a second of reading had held the event loop."""
+    """Such a read once held the event loop for half a second."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "unknown:\n" + "- {a: 1}\n" * 20_000)
     assert file.stat().st_size < MOST_BYTES

@@ -28,7 +28,7 @@ class Reloaded:
 
 
 class Held:
-    """A Lease: held by this process, by another, or by nobody known."""
+    """A Lease: of this process, of another process, or of an unknown holder."""
 
     def __init__(self, holder: str) -> None:
         self.is_held = holder == "own"
@@ -36,7 +36,7 @@ class Held:
 
 
 class World:
-    """A process of which the file asks for a restart."""
+    """A process whose changed file requires a restart."""
 
     def __init__(self, holder: str | None = None, **pods: bool) -> None:
         self.pods = {"reserver-a": True, **{f"reserver-{name}": up for name, up in pods.items()}}

@@ -61,7 +61,7 @@ def nobody_removed_it(recording: Recording) -> None:
 
 
 def gone_from_a_list(recording: Recording) -> None:
-    """The item goes with the first edit after it was written, long before its owner comes."""
+    """Remove the item with the first edit after its creation, long before its owner comes."""
     seen = 0
     for data in recording.store("unicore/reservation"):
         seen += "w-2" in data
@@ -105,7 +105,7 @@ def a_claim_of_a_seat_elsewhere(recording: Recording) -> None:
 
 
 def move(recording: Recording, phase: str, mode: str = "ReserveFirst") -> None:
-    """Have there been a move of a pod from the beginning."""
+    """Add a move of a pod from the beginning."""
     pod = next(recording.pod("owner-0"))
     metadata = {"name": "move", "namespace": "shop", "uid": "uid-move", "resourceVersion": "1"}
     status = {"phase": phase, "podUID": pod["metadata"]["uid"], "reservation": "seat"}
@@ -190,7 +190,7 @@ def an_owner_beside_a_seat_that_others_borrow(recording: Recording) -> None:
 
 
 def nodes(recording: Recording, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a node, which others have seen long before."""
+    """Yield the lines of a node, with times long before."""
     for record in recording.records:
         if record["collection"] == "nodes" and record["object"]["metadata"]["name"] == name:
             record["at"] -= 60

@@ -17,7 +17,7 @@ SCHEDULERS = frozenset({"reserver-scheduler"})
 
 
 class Recording:
-    """The recorded lines, to be changed."""
+    """The recorded lines, which a test changes."""
 
     def __init__(self) -> None:
         self.records = _lines(FOLDER / "history.jsonl")
@@ -28,7 +28,7 @@ class Recording:
         return {violation.kind for violation in judge(history, Tape.rules()).violations}
 
     def pod(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield all that was written of a pod."""
+        """Yield each written version of a pod."""
         for record in self.records:
             if record["collection"] == "pods" and record["object"]["metadata"]["name"] == name:
                 yield record["object"]
@@ -42,7 +42,7 @@ class Recording:
                     yield item.setdefault("data", {})
 
     def rewrite(self, before: str, after: str) -> None:
-        """Have an entry say something else from the beginning."""
+        """Replace a text in an entry from the beginning."""
         for store in (SPEC_STORE, "unicore/reservation"):
             for data in self.store(store):
                 for key in data:
@@ -51,7 +51,7 @@ class Recording:
             line["value"] = line.get("value", "").replace(before, after)
 
     def keep(self, key: str) -> None:
-        """Have an entry stay in the store once it was there."""
+        """Keep an entry in the store after its creation."""
         value = ""
         for data in self.store(SPEC_STORE):
             value = data.get(key, value)
@@ -59,7 +59,7 @@ class Recording:
                 data[key] = value
 
     def go_on(self, seconds: float) -> None:
-        """Have the recording end later."""
+        """Extend the recording by seconds."""
         self.records[-1]["at"] += seconds
 
 

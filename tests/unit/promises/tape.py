@@ -19,7 +19,7 @@ _STEP_S = 0.01
 
 
 def claiming(*refs: str) -> dict[str, str]:
-    """Return the annotation of a pod that claims what stands at some refs."""
+    """Return the annotation of a pod that claims the reservations at some refs."""
     return {"reserver.io/claims": json.dumps([f"{ref}@0123456789abcdef" for ref in refs])}
 
 
@@ -28,7 +28,7 @@ def rfc3339(at: float) -> str:
 
 
 class Tape:
-    """Writes that a recorder would have seen, and the manager's account of its own."""
+    """Writes that a recorder has seen, and the manager's log of its own writes."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
@@ -75,7 +75,7 @@ class Tape:
         annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
-        """Write a pod; `maker` is what looks after it, of a kind."""
+        """Write a pod; `maker` is the name of its controller, of a kind."""
         requests = {"requests": {"cpu": cpu}}
         metadata: dict[str, Any] = {"name": name, "namespace": "shop"}
         metadata["uid"] = f"{name}-{self.revision}"
@@ -147,7 +147,7 @@ class Tape:
         return json.dumps({**spec, "expiresAt": rfc3339(self.now + lives_s), **more})
 
     def reserve(self, owner: str, key: str = "", **entry: Any) -> str:
-        """Write a reservation, have a while pass, and return its ref."""
+        """Write a reservation, let time pass, and return its ref."""
         key = key or f"hold-{owner}"
         self.put(key, self.entry(owner, **entry))
         self.wait(5)
@@ -164,7 +164,7 @@ class Tape:
         self._account("remove", configmap, key)
 
     def edit(self, data: Mapping[str, str | None], configmap: str = STORE) -> None:
-        """Write data keys without the manager's knowledge."""
+        """Write data keys as another client than the manager."""
         namespace, name = configmap.split("/")
         empty = {"metadata": {"namespace": namespace, "name": name}, "data": {}}
         body = self._objects.get(("configmaps", configmap), empty)

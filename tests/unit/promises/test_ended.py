@@ -16,7 +16,7 @@ PLACE = f"{STORE}/web"
 
 
 def reserve(tape: Tape, **more: Any) -> None:
-    """Write a reservation for pods with a label, and have a while pass."""
+    """Write a reservation for pods with a label, and let time pass."""
     owners = [{"selector": {"matchLabels": WEB, "namespace": "shop"}}]
     tape.put("web", tape.entry(**{"owners": owners, "cpu": "4"} | more))
     tape.wait(5)
@@ -148,7 +148,7 @@ def test_a_binding_that_is_written_ends_what_is_held_elsewhere_at_once(tape: Tap
 
 @pytest.mark.parametrize("fate", ["waits", "gone", "bound later"])
 def test_a_binding_that_was_never_written_ends_nothing(fate: str, tape: Tape) -> None:
-    """Of its slot it takes what its pod requests; the rest may be given away meanwhile."""
+    """A pod takes its request of the slot; the rest may be given away in between."""
     refs = two_seats(tape, cpu="3")
     tape.pod("owner", cpu="2")
     tape.land("stranger", "n", cpu="2")  # Fits next to the pod, not next to the slot.

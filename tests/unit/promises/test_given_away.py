@@ -201,7 +201,7 @@ def test_the_list_forms_hold_as_well(tape: Tape, item: dict[str, Any]) -> None:
 def test_who_never_takes_more_than_is_left_is_never_blamed(
     held: list[int], wanted: list[int]
 ) -> None:
-    """And who does, always is: against sums made in the simplest way."""
+    """A pod that takes more is always a violation; simple sums are the oracle."""
     tape = Tape()
     tape.node("n", cpu="16")
     for number, cpu in enumerate(held):

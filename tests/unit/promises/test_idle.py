@@ -14,7 +14,7 @@ PLACE = f"{STORE}/web"
 
 
 def reserve(tape: Tape) -> None:
-    """Write a reservation of two slots that is released after a minute, and have a while pass."""
+    """Write a reservation of two slots that is released after an idle minute; let time pass."""
     owners = [{"selector": {"matchLabels": WEB, "namespace": "shop"}}]
     spec = {"owners": owners, "resources": {"cpu": "2"}, "slots": 2, "node": "n", "ttl": "1h"}
     tape.put("web", json.dumps(spec | {"releaseIfIdle": "1m"}))

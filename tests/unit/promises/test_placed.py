@@ -21,7 +21,7 @@ def write(tape: Tape, *owners: str, **more: Any) -> dict[str, Any]:
 
 
 def place(tape: Tape, entry: dict[str, Any], **slots: int) -> None:
-    """Write where it is placed, as Reserver does, and have a while pass."""
+    """Write the place of the entry, as Reserver does, and let time pass."""
     parts = [{"node": node, "slots": number} for node, number in slots.items()]
     tape.edit({"seats": json.dumps(entry | {"placements": parts})})
     tape.wait(5)

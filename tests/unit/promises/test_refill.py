@@ -13,7 +13,7 @@ PLACE = f"{STORE}/web"
 
 
 def placed(tape: Tape, **slots: int) -> None:
-    """Write where a reservation is placed: slots by node."""
+    """Write the placement of a reservation: slots by node."""
     spec: dict[str, Any] = {
         "owners": [{"selector": {"matchLabels": WEB, "namespace": "shop"}}],
         "ttl": "1h",

@@ -53,7 +53,7 @@ class Surging(Tape):
         self._write("reservations", "shop/seat", body)
 
     def turn(self, *, is_ready: bool) -> None:
-        """Have the copy become ready, or unready."""
+        """Make the copy ready or unready."""
         body = self._objects["pods", "shop/web-1"]
         body["status"]["conditions"] = [{"type": "Ready", "status": str(is_ready)}]
         self._write("pods", "shop/web-1", body)

@@ -14,7 +14,7 @@ STALE = [Kind.STALE_REFUSAL]
 
 
 def keep_waiting(tape: Tape, seconds: float = 30, **pod: Any) -> None:
-    """Have a pod refused because of a hold that is removed after a second, and nobody retry it."""
+    """Refuse a pod because of a hold that is removed after a second, without a retry."""
     ref = tape.reserve("owner", cpu="4")
     tape.pod("stranger", **pod)
     tape.refuse("stranger", ref)

@@ -36,7 +36,7 @@ class Response:
         self.data = json.dumps(said).encode()
 
     def stream(self, _: int) -> Iterator[bytes]:
-        """Yield the events in pieces that end anywhere."""
+        """Yield the bytes of the events in pieces of any length."""
         text = b"".join(json.dumps(each).encode() + b"\n" for each in self._said)
         yield from (text[start : start + 7] for start in range(0, len(text), 7))
 

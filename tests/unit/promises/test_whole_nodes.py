@@ -15,7 +15,7 @@ PLACE = f"{STORE}/train"
 
 
 def hold(tape: Tape, *nodes: str) -> None:
-    """Write where whole nodes are held."""
+    """Write the whole nodes that are held."""
     spec: dict[str, Any] = {
         "owners": [{"selector": {"matchLabels": TRAIN, "namespace": "shop"}}],
         "nodes": {"count": 1, "selector": {"pool": "gpu"}},

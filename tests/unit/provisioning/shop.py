@@ -31,10 +31,10 @@ _COLLECTED_AFTER = 10
 
 
 class SetApi(Api):
-    """One that knows sets, and to which a Reserver that was killed writes no more.
+    """An API server with sets, which refuses the writes of a killed Reserver.
 
     Attributes:
-        is_struck: Reserver was killed.
+        is_struck: whether Reserver was killed.
         refused: the path of objects that are never created.
     """
 
@@ -157,7 +157,7 @@ class Shop(World):
         await self._work_off(assembly.cleaner.run(assembly.stores, always), assembly.cleaner.queue)
 
     async def settle(self, rounds: int = 40) -> Document:
-        """Go on until all is over and stays so."""
+        """Run until `is_over` holds in two successive rounds."""
         is_over_since = 0
         for number in range(rounds):
             await self.round()

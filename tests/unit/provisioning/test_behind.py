@@ -57,7 +57,7 @@ async def test_a_booking_is_not_revoked_because_its_reservations_are_shown_after
 async def test_a_request_that_waits_is_tried_again_though_the_clock_was_set_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It waited for as long as the clock was set back."""
+    """The request once waited for as long as the clock was set back."""
     monkeypatch.setattr(controller, "Pacer", partial(Pacer, timer=lambda: 0.0))
     taken = []
     shop = await asked(lambda shop: taken.append(shop.make_pod("worker-2")), validFor="2h")

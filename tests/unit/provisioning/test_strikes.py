@@ -40,12 +40,12 @@ all_strikes = pytest.mark.parametrize(("fault", "is_done"), [*KILLED, *REFUSED])
 
 @pytest.fixture(autouse=True)
 def without_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no time pass while room is looked for: who looks would rest three times as long."""
+    """Stop the clock of the search for room, which would rest three times its duration."""
     monkeypatch.setattr(controller, "Pacer", partial(Pacer, timer=lambda: 0.0))
 
 
 def judge_held(shop: Shop) -> None:
-    """Assert that all podSets are held, as one set that is whole."""
+    """Assert that all podSets are held, as one complete set."""
     assert shop.said == PROVISIONED
     (request,) = shop.api.of(REQUESTS)
     seats = shop.api.of(SEATS)

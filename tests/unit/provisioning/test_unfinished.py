@@ -17,7 +17,7 @@ from tests.unit.provisioning.test_strikes import PROVISIONED, judge_held
 
 
 class Late(SetApi):
-    """An API server that does not answer to the last write of a set, as long as a test says."""
+    """An API server that does not answer the last write of a set until a test allows it."""
 
     is_late = True
 

@@ -100,5 +100,5 @@ def evicted(objects: list[dict[str, Any]], *plugins: Arguments, **options: Any) 
 
 
 def counted(names: list[str]) -> Counter[str]:
-    """Return how many names there are with each first letter."""
+    """Return the number of names with each first letter."""
     return Counter(name[0] for name in names)

@@ -118,5 +118,5 @@ def hot_and_cool() -> World:
 
 
 def pool(**changes: Any) -> LowNodeLoad:
-    """Return the arguments with one pool, some of it changed."""
+    """Return the arguments with one pool, with changed fields."""
     return replace(ARGS, pools=(replace(POOL, **changes),))

@@ -66,7 +66,7 @@ def planned(
 
 
 def after(plan: Plan, cluster: ClusterState) -> ClusterState:
-    """Return the cluster once all moves are made."""
+    """Return the cluster after all moves."""
     goes = {move.pod: move.target for move in plan.moves}
     pods = (
         msgspec.structs.replace(each, pod=replace(each.pod, node=goes.get(each.name) or each.node))

@@ -12,7 +12,7 @@ A, B, C = (node(each, cpu="4") for each in "abc")
 
 
 def missing(*things: Node | Pod, held: dict[str, dict[str, int]] | None = None) -> dict[str, str]:
-    """Return who finds no room when all pods of node a leave."""
+    """Return the pods without room when all pods leave node a."""
     leaving = {each.name for each in things if isinstance(each, Pod) and each.node == "a"}
     found = without_room(cluster_of(*things), held or {}, "a", leaving)
     return {name.name: why for name, why in found.items()}
@@ -26,7 +26,7 @@ def test_pods_have_room_beside_each_other() -> None:
 
 
 def test_pods_that_leave_make_way_for_each_other() -> None:
-    """The largest alone would take the node that a smaller one needs."""
+    """In largest-first order, a pod would take the node that a smaller pod needs."""
     things = list_of(A, B, node("c", cpu="3"))
     things += [pod(name, node="a", cpu=cpu) for name, cpu in zip("pqrs", "2221", strict=True)]
     assert missing(*things) == {}

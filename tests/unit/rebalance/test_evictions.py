@@ -46,7 +46,7 @@ def move(name: str = "web-0", reason: str = "node is overutilized") -> PlannedMo
 
 
 class Clock:
-    """A clock that sleeping sets forward."""
+    """A clock that each sleep advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -76,7 +76,7 @@ async def carried_out(
 
 
 def evicted(client: ScriptedClient) -> list[str]:
-    """Return the pods that evictions were asked for, in order."""
+    """Return the pods whose eviction was requested, in order."""
     paths = (request.path.split("/") for request in client.requests)
     return [path[6] for path in paths if path[-1] == "eviction"]
 

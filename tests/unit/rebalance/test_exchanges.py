@@ -23,7 +23,7 @@ Things = list[Node | Pod | ListedPod]
 
 
 def ring(length: int, name: str = "", cpu: str = "2") -> Things:
-    """Return pods each of which prefers the place of the next one, on nodes that they fill."""
+    """Return pods that fill their nodes and each prefer the node of the next pod."""
     things: Things = [host(f"{name}{n}", role=f"{name}{n}", cpu="2") for n in range(length)]
     things += (
         preferring(f"p-{name}{n}", f"{name}{n}", f"{name}{(n + 1) % length}", cpu)
@@ -78,7 +78,7 @@ def test_one_large_pod_changes_places_with_two_small_ones() -> None:
 
 
 def in_the_way(*more: Node) -> Things:
-    """Return a pod that does not tolerate its node, and one on the only other node with room."""
+    """Return a pod that does not tolerate its node, and a pod on the only other node with room."""
     taint = Taint("maintenance", "", "NoSchedule")
     nodes = [host("old", taint, cpu="4"), host("a", cpu="4"), host("b", cpu="1"), *more]
     return [*nodes, pod("large", node="old", cpu="4"), pod("other", node="a", cpu="1")]

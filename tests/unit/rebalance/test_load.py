@@ -23,7 +23,7 @@ GONE = Departure("uid-web-0", "rs-web", "n1", {"cpu": 1000.0}, at=100.0)
 
 
 def read(at: float, **cpu: float) -> Readings:
-    """Return what nodes used over the last 15 seconds."""
+    """Return the usage of nodes over the last 15 seconds."""
     return Readings(nodes={name: Reading({"cpu": used}, at, 15.0) for name, used in cpu.items()})
 
 

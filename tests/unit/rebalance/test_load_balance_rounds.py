@@ -27,7 +27,7 @@ WAITS = pool(anomaly_condition=AnomalyCondition())
 
 
 def hot_rounds(world: World, *is_hot: bool, every: float = 60.0) -> list[int]:
-    """Return how many pods moved in each of several rounds."""
+    """Return the number of moved pods in each round."""
     moved = []
     for number, each in enumerate(is_hot):
         world.used["hot"] = 95 if each else 60
@@ -196,7 +196,7 @@ def test_a_pod_that_returns_to_its_node_is_left_in_peace() -> None:
 
 
 def test_the_same_load_swings_pods_without_an_average() -> None:
-    """The test above would fail if readings were taken as they come."""
+    """Without the average over readings, the test above would fail."""
     args = pool(low_thresholds={"cpu": 45}, high_thresholds={"cpu": 70})
     world = Swinging(0.0, {"n1": 5, "n2": 5})
     for now in range(0, 3600, 60):

@@ -26,7 +26,7 @@ POLICY = DeschedulerPolicy(profiles=(Profile(name="p", balance=(LowNodeLoad(pool
 
 
 def cluster(*things: Node | Pod, used: dict[str, int]) -> ClusterState:
-    """Return a cluster of nodes with ten cores; of each node or pod the millicores it uses."""
+    """Return a cluster of nodes with ten cores, and the used millicores by node or pod."""
     listed = cluster_of(*things)
     return replace(
         listed,

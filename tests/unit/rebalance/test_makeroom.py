@@ -94,7 +94,7 @@ def test_where_no_pod_may_be_moved_that_is_said() -> None:
 
 
 def _lane(name: str, length: int) -> list[Node | Pod]:
-    """Return a pod on node a that may go along nodes of its own, all but the last one full."""
+    """Return a pod on node a that may use a chain of nodes, all but the last one full."""
     things: list[Node | Pod] = []
     for step in range(length + 1):
         here = "a" if step == 0 else f"{name}{step}"

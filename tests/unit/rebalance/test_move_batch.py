@@ -63,7 +63,7 @@ def test_a_pod_makes_all_of_its_steps_or_none() -> None:
 
 
 def test_what_two_pods_need_of_each_other_is_left_with_both() -> None:
-    """The first one makes way for the second, which would make its first step only."""
+    """Pod a makes way for pod b, which would otherwise only take its first step."""
     one = (move("a", target="n3"), move("a", "n3", "n2"))
     two = (move("b", "n4", "n1"), move("b", "n1", "n5"))
     assert divided(*one, *two) == Division((*one, *two), (), 0)

@@ -65,7 +65,7 @@ def test_a_node_without_metrics_is_skipped_and_named() -> None:
 
 
 def by_shares(**percent: float) -> RoundInput:
-    """Three pods on a; Prometheus says how much of each node is used."""
+    """Return a round of three pods on node a, with used shares from Prometheus."""
     args = LowNodeUtilization(
         thresholds={METRIC: 20.0},
         target_thresholds={METRIC: 50.0},
@@ -110,7 +110,7 @@ def test_a_low_node_is_emptied_whole_or_not_at_all() -> None:
 
 
 def unequal() -> RoundInput:
-    """Memory: a at 90 %, b at 10 %; pods of 5 % and of 30 %."""
+    """Return a round for memory: a at 90 %, b at 10 %; pods of 5 % and of 30 %."""
     nodes = (host("a", memory="100Gi"), host("b", memory="100Gi"))
     small = [pod(f"small-{n}", node="a", memory="5Gi") for n in range(6)]
     large = [pod(f"w-{n}", node="a", memory="30Gi") for n in range(2)]

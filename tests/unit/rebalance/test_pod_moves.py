@@ -36,7 +36,7 @@ TAKEN = refused(409, "AlreadyExists")
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, in unix seconds: sleeping sets it forward."""
+    """Return the time in Unix seconds, which each sleep advances."""
     now = [1000.0]
 
     async def sleep(seconds: float) -> None:

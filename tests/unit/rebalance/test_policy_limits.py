@@ -29,7 +29,7 @@ NONE = (EvictionLimits(total=0), EvictionLimits(per_node=0), EvictionLimits(per_
 
 
 def exceeded(plan: Plan, limits: EvictionLimits, homes: dict[object, str]) -> bool:
-    """Return whether a plan evicts more than it may; a step of a pod counts where it was first."""
+    """Return whether a plan exceeds its limits; the steps of a pod count at its first node."""
     gone: list[PlannedMove] = [move for move in plan.moves if move.source]
     by_node = Counter(homes[move.pod] for move in gone)
     by_namespace = Counter(move.pod.namespace for move in gone)
@@ -46,7 +46,7 @@ def homes_of(things: list[Node | Pod]) -> dict[object, str]:
 
 
 def two_in_the_way() -> list[Node | Pod]:
-    """Return nodes of which none has room for 4 before two pods have left one."""
+    """Return nodes without room for 4 CPUs, until two pods leave one of them."""
     nodes = (node(each, cpu="4") for each in "abc")
     return list_of(*nodes, *(pod(f"{n}{i}", node=n, cpu="1") for n in "abc" for i in range(2)))
 
@@ -77,7 +77,7 @@ def test_with_none_allowed_a_pod_that_fits_has_its_room_all_the_same() -> None:
 
 
 def swap() -> tuple[list[Node | Pod], Pod]:
-    """Return two pods that have to change places through a third node for a pod to fit."""
+    """Return two pods that must change places through a third node so that a pod fits."""
     nodes = (node(n, cpu=cpu, labels={HOST: n}) for n, cpu in (("a", "4"), ("b", "3"), ("c", "1")))
     large, small = pod("large", node="a", cpu="3"), pod("small", node="b", cpu="1")
     beside = pod("beside", node="a", cpu="1")
@@ -98,7 +98,7 @@ def test_who_steps_aside_is_counted_twice() -> None:
 
 
 def test_what_fits_into_the_limits_is_made_room_for() -> None:
-    """Of two pods that each take a move, one gets its room."""
+    """Two pods each need one move, and one of the pods gets its room."""
     things = list_of(*(node(n, cpu="4") for n in "abc"))
     things += list_of(*(pod(n, node=n, cpu="1") for n in "ab"), pod("c", node="c", cpu="2"))
     wanted = [pod("big", cpu="4"), pod("large", cpu="4")]

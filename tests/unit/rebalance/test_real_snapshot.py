@@ -33,7 +33,7 @@ WANTED = 40
 
 
 def cluster() -> tuple[list[Node | Pod], list[Pod]]:
-    """Return NUMA nodes and the machines on them, and pending ones of 16 cores."""
+    """Return NUMA nodes with their machines, and pending machines of 16 cores."""
     given = json.loads(gzip.decompress(SNAPSHOT.read_bytes()))["cluster_list"][0]
     room = {
         f"{host['node_id']}-{each['node']}": [each["free_cpu"], each["memory_huge_free_mb"]]

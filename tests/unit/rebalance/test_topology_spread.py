@@ -15,7 +15,7 @@ SPREAD = RemovePodsViolatingTopologySpreadConstraint()
 
 
 def _spread(**rule: Any) -> dict[str, Any]:
-    """Return a pod's parts: it has to be spread over zones."""
+    """Return the parts of a pod that must be spread over zones."""
     written = {
         "maxSkew": 1,
         "topologyKey": "zone",

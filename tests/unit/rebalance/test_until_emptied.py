@@ -28,7 +28,7 @@ ENDS = Round(plan=Plan(), settled=Settled(("a", "b"), ("c",)))
 
 
 class Scripted:
-    """A rebalancer whose rounds are written down.
+    """A rebalancer whose rounds are scripted.
 
     Attributes:
         asked: how many moves each round was allowed.

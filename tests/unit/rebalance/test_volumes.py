@@ -29,7 +29,7 @@ ANYWHERE = Volume(name="pv")
 
 
 def with_volume(volume: Volume) -> ClusterState:
-    """Return a cluster in which moving the pod with the volume off b takes the fewest moves."""
+    """Return a cluster in which the shortest plan moves the pod with the volume off b."""
     storage = Storage()
     storage.claims[DATA] = VolumeClaim(name=DATA, is_bound=True, volume="pv")
     storage.volumes["pv"] = volume

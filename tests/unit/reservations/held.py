@@ -4,7 +4,7 @@ from reserver.reservations.ledger import Ledger
 
 
 def held(ledger: Ledger, worker: str = "worker-1") -> int:
-    """Return the millicores that are held, which ledger and matrix have to agree on."""
+    """Return the held millicores; assert that ledger and matrix agree."""
     said = ledger.held_on(worker).get("cpu", 0)
     row = ledger._snapshot.row(worker)
     assert row is not None

@@ -31,7 +31,7 @@ def nightly(*, cpu: str = "2", until: float | None = None, **fields: object) -> 
 
 
 def at(ledger: Ledger, now: float) -> tuple[Phase | None, int, int]:
-    """Return phase, claims and millicores that are held at a moment."""
+    """Return the phase, the claims and the held millicores at a moment."""
     ledger.advance(now)
     return ledger.phase(R), ledger.claimed(R), held(ledger)
 

@@ -34,7 +34,7 @@ class Tenants:
         self.settle()
 
     def settle(self) -> int:
-        """Return how many namespaces were looked at."""
+        """Return the number of judged namespaces."""
         looks = 0
         while self.changed:
             looks += 1

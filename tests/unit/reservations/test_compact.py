@@ -20,12 +20,12 @@ def refilled(**more: object) -> Reservation:
 
 
 def gives_back(ledger: Ledger, shown: float, key: str = "r") -> bool:
-    """Return whether a slot is given back once pods are shown up to this resourceVersion."""
+    """Return whether a slot is released once pods are shown up to this resourceVersion."""
     return ledger.compact(ref(key), lambda revision: revision <= shown) == parts({"w1": 2})
 
 
 def test_a_place_that_is_there_at_the_start_waits_for_the_pods_of_its_time() -> None:
-    """Pods that another Reserver has bound may claim it, and the watch has yet to show them."""
+    """The watch may still show pods that another Reserver bound with a claim."""
     ledger = state_of().ledger
     ledger.put(refilled(), WRITTEN)
     assert not gives_back(ledger, 6)
@@ -55,7 +55,7 @@ def test_nothing_is_written_if_there_is_nothing_to_give_back() -> None:
 
 
 def test_a_copy_in_another_store_gives_nothing_back() -> None:
-    """The place of a reservation in two stores is written into the first one."""
+    """The place of a reservation in two stores is written into the first store."""
     first = refilled()
     copy = replace(first, ref=ref("copy"), origin=str(first.ref))
     ledger = state_of(first, copy).ledger
@@ -63,7 +63,7 @@ def test_a_copy_in_another_store_gives_nothing_back() -> None:
 
 
 def test_a_reservation_without_refill_keeps_the_place_of_a_claim_elsewhere() -> None:
-    """Its owner is on a node of its own choice: the slot is claimed, and stays counted there."""
+    """The owner is on another node: the slot is claimed, and stays counted in its place."""
     made = refilled(refill_up_to=0, slots=3, owners=("a",))
     state = state_of(made)
     state.assume(pod("a", cpu="2"), "w3", (made.identity,))

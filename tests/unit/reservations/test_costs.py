@@ -22,7 +22,7 @@ from tests.steps import lines
 
 
 class World:
-    """A ledger, and so many reservations to be written into it."""
+    """A ledger, and so many reservations for it."""
 
     def __init__(self, count: int) -> None:
         self.snapshot = Snapshot()
@@ -39,7 +39,7 @@ class World:
             self.ledger.put(each, Written(number, number))
 
     def many(self, **fields: Any) -> list[Reservation]:
-        """Return so many reservations, each for an owner of its own unless fields say otherwise."""
+        """Return so many reservations, each for its own owner unless fields differ."""
         return [
             reservation(f"r-{number:05}", **{"owners": (f"o-{number}",), "cpu": "1", **fields})
             for number in range(self.count)
@@ -166,7 +166,7 @@ def test_pods_that_have_their_slot_are_not_asked_again_when_it_is_placed_elsewhe
 
 
 def test_a_claim_costs_the_same_however_many_nodes_and_claims_there_are() -> None:
-    """The last of 50,000 claims on 5,000 nodes took 41 ms."""
+    """The last of 50,000 claims on 5,000 nodes once took 41 ms."""
 
     def cost(count: int) -> int:
         world = World(count)

@@ -24,7 +24,7 @@ SLOTS = 3
 
 
 def kept(expires: float | None = NOW + HOUR, **changes: object) -> Reservation:
-    """Return a reservation whose slots, of one CPU, come back."""
+    """Return a reservation with reusable slots of one CPU."""
     fields = {"owners": [], "rules": [rule(app="web")], "slots": SLOTS, "cpu": "1"}
     return reservation("train", reusable=True, expires=expires, **(fields | changes))  # type: ignore[arg-type]
 
@@ -128,7 +128,7 @@ class TestUpgrade:
         assert held(seen, "worker-1") == 1000
 
     def test_one_that_never_expires_is_no_exception(self) -> None:
-        """Or what an older version holds in full would hold less after the upgrade."""
+        """Otherwise an upgrade would shrink a full hold of an older version."""
         never = kept(None)
         old = owner("old", never.edition)
         assert held(state(never, old), "worker-1") == 2000

@@ -91,7 +91,7 @@ def world(failed: list[Ref]) -> Ledger:
 
 
 def put_raising(ledger: Ledger, what: Reservation, n: int) -> tuple[bool, bool]:
-    """Put something; return whether that raised at its n-th call, and whether it has as many."""
+    """Put a reservation; return whether its n-th call raised an error, and whether it exists."""
     raising, raised = Raising(n), False
     sys.setprofile(raising)
     try:

@@ -28,7 +28,7 @@ def kept(**changes: object) -> Reservation:
 
 
 class World:
-    """A state in which all that was before the start is known."""
+    """A state that has read the whole past before the start."""
 
     def __init__(self, written: Reservation, since: float = NOW) -> None:
         self.written = written
@@ -135,7 +135,7 @@ def test_what_is_claimed_for_good_is_claimed_whatever_becomes_of_its_pods() -> N
 
 
 def restarted(written: Reservation, told: float, *, first: bool = True) -> World:
-    """Return a world that has just begun, and has read in a status since when it is idle."""
+    """Return a restarted world that has read the idle time from a status."""
     world = World.__new__(World)
     world.written = written
     world.state = state_of(node("worker-1", cpu="8"), now=NOW)

@@ -12,7 +12,7 @@ from tests.unit.reservations.held import held
 
 
 def claimed(ledger: Ledger, expires: float | None = None) -> Reservation:
-    """Return a reservation of a slot of two CPUs, which its owner has claimed."""
+    """Return a reservation of one slot of two CPUs, which its owner has claimed."""
     mine = reservation("r", expires=expires, cpu="2")
     ledger.put(mine)
     ledger.claim(mine.identity, pod("owner", uid="uid"))

@@ -56,7 +56,7 @@ def test_a_clock_that_was_wrong_and_is_corrected_has_all_judged_anew(ledger: Led
 def test_a_moment_that_is_over_takes_nobody_back_and_has_nothing_judged_anew(
     snapshot: Snapshot,
 ) -> None:
-    """A call has kept it over an await. Only the clock says that time went back."""
+    """A call kept the moment over an `await`. Only the clock shows a time that went back."""
     settled: list[Ref] = []
     ledger = Ledger(snapshot, Calling(settled.append))
     ledger.put(reservation("soon", starts=50.0, expires=100.0, cpu="1"), Written(1, 1))

@@ -26,7 +26,7 @@ CHANGES: dict[str, tuple[object, ...]] = {
 
 
 class _All(Listener):
-    """Notes each change by its name."""
+    """Records each change by its name."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, tuple[object, ...]]] = []
@@ -37,7 +37,7 @@ for _name in CHANGES:
 
 
 class _Some(Listener):
-    """Reacts to reservations and nodes, as most do."""
+    """Reacts to reservations and nodes, as most listeners do."""
 
     def __init__(self, name: str, heard: list[str]) -> None:
         self.name, self.heard = name, heard

@@ -29,7 +29,7 @@ def holds(state: State) -> dict[str, int]:
 
 
 def bind(state: State, name: str, on: str) -> Pod:
-    """Bind an owner as Bind does, wherever."""
+    """Bind an owner to any node, as Bind does."""
     owner = pod(name, cpu="2")
     claims = tuple(r.identity for r in state.ledger.naming(owner.name))
     state.assume(owner, on, claims)
@@ -62,7 +62,7 @@ def test_it_holds_from_the_decision_and_says_so_once_that_is_written() -> None:
 
 
 def test_the_place_that_is_written_is_the_place() -> None:
-    """Of two who decide, one has written first."""
+    """Of two Reservers that decide, one writes first."""
     state = world(wanted())
     state.ledger.place(ref("r"), parts({"a": 3}))
     state.ledger.put(wanted(placed={"c": 3}), Written(5, 5))

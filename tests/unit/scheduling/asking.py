@@ -15,7 +15,7 @@ NAMES = ["worker-1", "worker-2", "worker-3"]
 def ask(
     asking: Pod, *things: Node | Pod | Reservation, names: list[str] | None = None
 ) -> FilterVerdict:
-    """Ask for one of the names in a cluster of three workers and what else is given."""
+    """Filter these names in a cluster of three workers and some more objects."""
     state = state_of(W1, W2, W3, *things)
     return filter_nodes(asking, NAMES if names is None else names, state, NOW)
 

@@ -30,7 +30,7 @@ class Work:
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> Work:
-    """Return the work that is done from now on."""
+    """Return the work from now on."""
     counted = Work()
     fill, matching = Categorical.fill, LabelTable.matching
 

@@ -29,7 +29,7 @@ def pod_json(
 
 
 def on(node_name: str, name: str = "", labels: Json | None = None, **rest: Any) -> Json:
-    """A pod that runs on a node."""
+    """Return a pod that runs on a node."""
     return pod_json(name or f"on-{node_name}", labels, nodeName=node_name, **rest)
 
 
@@ -51,7 +51,7 @@ class Cluster:
         return self
 
     def fitting(self, asking: Json) -> str:
-        """The names of the nodes on which a pod fits; `fit` has to agree with `fits` on each."""
+        """Return the nodes on which a pod fits; assert that `fit` agrees with `fits` on each."""
         snapshot = self.state.snapshot
         value = decode(PodObject, encode(asking)).value()
         possible = fits(value, snapshot)

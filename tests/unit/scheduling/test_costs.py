@@ -43,7 +43,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @pytest.mark.parametrize("terms", [1, 16])
 def test_slots_that_mind_their_neighbours_are_judged_few_at_a_time(work: Work, terms: int) -> None:
-    """A set of them took half a second in one step, on 5,000 nodes with 50,000 pods."""
+    """Such a set once took half a second in one step, on 5,000 nodes with 50,000 pods."""
     hosts = [node(f"n{number}", cpu="4", labels={HOSTNAME: f"n{number}"}) for number in range(50)]
     state, here = state_of(*hosts), frozenset({NAMESPACE})
     meant = [PodTerm(equals({"app": f"a{n}"}), HOSTNAME, here) for n in range(terms)]
@@ -208,7 +208,7 @@ def test_neighbours_that_want_nobody_near_are_asked_so_many_times(
 
 
 class Counted(dict[str, int]):
-    """Amounts that count how often they are looked at."""
+    """Amounts that count their reads."""
 
     looks = 0
 
@@ -265,7 +265,7 @@ def test_what_a_pod_really_requests_counts_whichever_is_listed_first(
 
 
 def test_resources_that_no_node_offers_stay_few_however_many_pods_request_them() -> None:
-    """Forty pods of half a megabyte on one node had held the event loop for 50 ms an event."""
+    """Forty pods of half a megabyte on a node once held the event loop for 50 ms per event."""
     state = state_of(node("n", cpu="32", gpu="8"), node("m", cpu="32"))
     for number in range(3):
         odd = {f"hostile.example/r{number}-{n:05}": "1" for n in range(1_500)}

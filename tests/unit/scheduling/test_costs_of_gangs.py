@@ -25,7 +25,7 @@ OURS = rule(app="a")
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Pod]:
-    """The pods that a rule was asked for."""
+    """Return the pods that a rule was compared with."""
     pods: list[Pod] = []
     matches = OwnerRule.matches
 
@@ -42,7 +42,7 @@ def labelled(labels: dict[str, str]) -> OwnerRule:
 
 
 def world(*held: Reservation, nominated: str = "", **labels: str) -> tuple[State, list[Pod]]:
-    """Return a state with a gang, whose pods each have labels of their own as well."""
+    """Return a state with a gang, each of whose pods also has its own labels."""
     state = state_of(*(node(name, cpu="640") for name in NODES), *held)
     gang = [
         replace(
@@ -81,7 +81,7 @@ HELD = {
 def test_a_gang_beside_a_thousand_reservations_asks_few_rules(
     what: str, nominated: str, asked: list[Pod]
 ) -> None:
-    """Filter compared each of them with each pod: 0.9 s of CPU per call."""
+    """Filter once compared each hold with each pod: 0.9 s of CPU per call."""
     state, gang = world(*HELD[what], nominated=nominated)
     asked.clear()
     filter_nodes(gang[0], NODES[:2], state, NOW)
@@ -110,7 +110,7 @@ def test_all_of_a_gang_are_sent_to_their_seats_at_once() -> None:
 
 @pytest.mark.parametrize("what", HELD)
 def test_pods_that_are_nominated_cost_a_stranger_few_rules(what: str, asked: list[Pod]) -> None:
-    """Filter compared each reservation with each of them: a second of CPU per call."""
+    """Filter once compared each reservation with each nominated pod: a second of CPU per call."""
     state, _ = world(*HELD[what], nominated="worker-9")
     asked.clear()
     filter_nodes(pod("stranger", cpu="1"), ["worker-9", "worker-8"], state, NOW)

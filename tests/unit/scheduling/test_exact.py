@@ -40,12 +40,12 @@ LOWEST = -(2**31)
 
 
 def huge(key: str, slots: int = 1000, **more: Any) -> Reservation:
-    """Return a reservation far beyond every cell; no spec may say so, but many may in sum."""
+    """Return a reservation far beyond a cell: no spec may be so large, but a sum of specs may."""
     return reservation(key, owners=["x"], slots=slots, cpu=MOST_CORES, **more)
 
 
 def passes(asking: Pod, state: State) -> bool:
-    """Return what Bind says, after seeing that Filter, Preempt and explain say the same."""
+    """Return whether Bind passes; assert that Filter, Preempt and explain agree."""
     may = judge_bind(asking, "worker-1", state, NOW).refusal is None
     assert bool(filter_nodes(asking, ["worker-1"], state, NOW).nodes) == may
     assert (explain(asking, state, NOW).available == 1) == may
@@ -176,7 +176,7 @@ def test_explained_numbers_are_exact() -> None:
 
 
 def test_a_second_seat_on_a_node_costs_an_owner_nothing() -> None:
-    """Its first is backed; the second was written when there was no room any more."""
+    """The first reservation is backed; the second was written without room for it."""
     state = state_of(W1)
     state.ledger.put(reservation("r1", owners=["a"], cpu="2", require=True), Written(1, 1))
     state.ledger.put(reservation("x", owners=["b"], cpu="2", require=True), Written(2, 2))

@@ -239,7 +239,7 @@ def test_slots_that_others_have_and_a_release_are_named_with_the_reason() -> Non
 
 @pytest.mark.parametrize("is_readable", [True, False])
 def test_what_comes_back_is_told_as_filter_judges_it(*, is_readable: bool) -> None:
-    """A slot is claimed, whose pod leaves room that is promised, or perhaps not there."""
+    """The pod of a claimed slot leaves room that is promised, or that may be gone."""
     claimed = reservation("r", reusable=True, cpu="1")
     owner = pod("owner", node="worker-1", claims=[claimed], cpu="1")
     first = pod("first", nominated="worker-1" if is_readable else "", priority=1, cpu="2")

@@ -85,7 +85,7 @@ def read_pod(written: Written) -> Pod:
 
 
 def decide(one: Pod, extra: Node | None = None) -> None:
-    """Take every decision that there is about a pod, and others like it, and let them go."""
+    """Make each kind of decision about a pod and similar pods, then remove the pods."""
     nodes = [
         node(f"n{i}", labels={"zone": f"z{i}", "size": str(i)}, cpu="4", memory="8Gi", gpu="2")
         for i in (1, 2)

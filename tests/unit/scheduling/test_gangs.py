@@ -27,7 +27,7 @@ A, B, C, D = (member(name) for name in "abcd")
 
 
 def ask(one: Pod, state: State, names: list[str] = NAMES, now: float = NOW) -> FilterVerdict:
-    """Ask as kube-scheduler does, which then counts the pod on the first node of the answer."""
+    """Filter as kube-scheduler does, and count the pod on the first node of the answer."""
     verdict = filter_nodes(one, names, state, now)
     if verdict.nodes:
         state.answered(one, verdict.nodes, now)
@@ -110,7 +110,7 @@ def test_a_pod_that_is_asked_for_again_begins_another_attempt() -> None:
 def test_who_is_asked_for_before_the_first_of_the_last_attempt_counts_against_it(
     asked: list[tuple[str, float]], *, fits: bool
 ) -> None:
-    """Else both get the same room, Bind refuses one of them, and the gang is half bound."""
+    """Otherwise both pods get the same room, Bind refuses one, and the gang is half bound."""
     nodes = {"a": "worker-1", "b": "worker-2", "c": "worker-3"}
     holds = (reservation(n, node=n, owners=("other",), cpu="2") for n in nodes.values())
     state = state_of(W1, W2, node("worker-3", cpu="4"), A, B, C, *holds)
@@ -173,7 +173,7 @@ def test_a_small_pod_that_is_bound_first_leaves_a_large_one_its_slot() -> None:
 
 
 def wide(*pods: Pod) -> State:
-    """Return a state with seats for three of the group, each on a node of its own."""
+    """Return a state with seats for three pods of the group, each on its own node."""
     seats = [f"seat-{number}" for number in (1, 2, 3)]
     holds = (reservation(name, node=name, rules=(OURS,), cpu="2") for name in seats)
     return state_of(W1, *(node(name, cpu="4") for name in seats), *holds, *pods)
@@ -244,7 +244,7 @@ def test_room_that_a_nominated_pod_waits_for_is_not_given_to_a_group_either() ->
 
 
 def test_a_pod_is_not_sent_to_where_others_of_its_group_go() -> None:
-    """kube-scheduler has looked there in this attempt, with the others counted."""
+    """kube-scheduler has tried that node in this attempt, with the other pods counted."""
     names = [f"full-{number}" for number in range(LEAST_SAMPLE)]
     full = [node(name, cpu="1") for name in names]
     holds = [reservation(name, node=name, owners=("other",), cpu="1") for name in names]

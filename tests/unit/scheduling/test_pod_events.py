@@ -18,7 +18,7 @@ def told(asking: Pod, state: State, names: list[str] = NAMES) -> PodEvent | None
 
 
 def held(*keys: str) -> State:
-    """Return two workers on each of which all of these hold a share of one half."""
+    """Return two workers with these reservations, each of which holds a half of each worker."""
     cpu = f"{2000 // len(keys)}m"
     holds = [reservation(f"{k}-{n}", node=n, owners=("b",), cpu=cpu) for k in keys for n in NAMES]
     return state_of(W1, W2, *holds)

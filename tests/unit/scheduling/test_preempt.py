@@ -160,7 +160,7 @@ def test_for_an_owner_that_requires_its_seat_nobody_is_evicted_elsewhere() -> No
 
 
 def preempting(state: State, asking: Pod, *victims: str) -> None:
-    """Let kube-scheduler evict for a pod on worker-1: after our answer, the victims go."""
+    """Let kube-scheduler preempt on worker-1: the victims go after our answer."""
     state.pod_seen(asking)
     verdict = judge_preemption(asking, {"worker-1": [f"uid-{v}" for v in victims]}, state, NOW)
     state.judged_preemption(asking, verdict.nodes, verdict.spared)
@@ -179,7 +179,7 @@ def passes(asking: Pod, state: State) -> bool:
 def test_room_that_others_were_evicted_for_goes_to_none_of_its_priority_or_less(
     priority: int, *, fits: bool
 ) -> None:
-    """As far as kube-scheduler knows there is room for both: it does not count the hold."""
+    """kube-scheduler sees room for both pods, because it does not count the hold."""
     state = state_of(W1, HOLD, victim(1, "4"))
     first = pod("first", priority=HIGH, cpu="4")
     preempting(state, first, "v1")

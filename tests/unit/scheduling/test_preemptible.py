@@ -22,7 +22,7 @@ def yielding(key: str, cpu: str, above: int = 0, owner: str = "somebody") -> Res
 
 
 def passes(asking: Pod, state: State) -> bool:
-    """Return what Filter says, after seeing that Bind and explain say the same."""
+    """Return whether Filter passes; assert that Bind and explain agree."""
     may = bool(filter_nodes(asking, ["worker-1"], state, NOW).nodes)
     assert (judge_bind(asking, "worker-1", state, NOW).refusal is None) == may
     assert (explain(asking, state, NOW).available == 1) == may

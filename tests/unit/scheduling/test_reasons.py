@@ -16,7 +16,7 @@ HOME, TENANT, OTHER = "reserver-system", "shop", "secret-project"
 
 
 def held_by(*refs: Ref) -> State:
-    """Return one node for each reservation, which holds all of it."""
+    """Return one node for each reservation, which holds the whole node."""
     things = [node(f"n{number}", cpu="4") for number in range(len(refs))]
     holds = [
         replace(reservation(f"r{number}", node=f"n{number}", cpu="4"), ref=at)
@@ -32,7 +32,7 @@ def stranger(namespace: str = TENANT) -> Pod:
 
 
 def said(asking: Pod, state: State) -> set[str]:
-    """Return all that anybody says of a pod that is refused everywhere."""
+    """Return all messages about a pod that every node refuses."""
     names = [name for name in ("n0", "n1", "n2") if state.snapshot.has_node(name)]
     verdict = filter_nodes(asking, names, state, NOW)
     telling = event_for(asking, len(names), verdict, state)

@@ -23,7 +23,7 @@ def sibling(name: str, revision: int, **fields: object) -> Pod:
 
 
 def world(*existing: str, by: Controller = WEB, named: str = "") -> State:
-    """Return two workers, the pod that is to leave the first, and its seat on the second."""
+    """Return two workers, the pod that leaves the first, and its seat on the second."""
     rule = OwnerRule(
         namespace=NAMESPACE,
         pod=named,
@@ -40,7 +40,7 @@ def leave(state: State, revision: int) -> None:
 
 
 def allowed(asking: Pod, state: State) -> list[str]:
-    """Return what Filter answers of both workers."""
+    """Return the answer of Filter for both workers."""
     return list(filter_nodes(asking, NAMES, state, NOW).nodes)
 
 

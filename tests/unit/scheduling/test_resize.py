@@ -26,7 +26,7 @@ def subject(web: Pod = WEB) -> Subject:
 
 
 def let(cpu: str, state: State, web: Pod = WEB, **more: str) -> PendingResize:
-    """Have a resize pass."""
+    """Admit a resize."""
     pod = grown(cpu, web, **more)
     assert judge_resize(pod, state, NOW) is None
     return grow(pod, state)
@@ -77,7 +77,7 @@ def test_a_hold_that_yields_to_the_pods_priority_is_not_in_its_way() -> None:
 
 
 def test_all_holds_that_are_due_are_in_its_way_however_many_begin_at_once() -> None:
-    """A Filter call starts no more than some; who judges lets all."""
+    """A Filter call starts a bounded number of due holds; the judgement of a resize starts all."""
     many = (reservation(f"r{i}", node=f"n{i}", cpu="1", starts=NOW + 1) for i in range(600))
     state = state_of(WORKER, *many, reservation("mine", cpu="3", starts=NOW + 1))
     state.pod_seen(WEB)

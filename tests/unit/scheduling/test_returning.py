@@ -29,7 +29,7 @@ OTHER = pod("other", node="worker-1", cpu="2")
 
 
 def full(*holds: Reservation, first: Pod = LEAVING, listener: Listener = NOBODY) -> State:
-    """Return a full node; kube-scheduler knows already that the first of its pods is gone."""
+    """Return a full node; kube-scheduler already sees that the first of its pods is gone."""
     state = State(listener)
     state.ledger.advance(NOW)
     state.is_complete = state.snapshot.lending.is_on = True
@@ -43,7 +43,7 @@ def full(*holds: Reservation, first: Pod = LEAVING, listener: Listener = NOBODY)
 
 
 def may(asking: Pod, state: State) -> bool:
-    """Return what Filter says of the node, after seeing that Bind says the same."""
+    """Return whether Filter passes the node; assert that Bind agrees."""
     verdict = filter_nodes(asking, ["worker-1"], state, NOW)
     assert bool(verdict.nodes) == (judge_bind(asking, "worker-1", state, NOW).refusal is None)
     return bool(verdict.nodes)

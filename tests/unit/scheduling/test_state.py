@@ -133,7 +133,7 @@ def test_a_pod_and_its_slot_count_once_in_whatever_order_they_become_known(
 def test_the_slot_of_a_pod_that_is_deleted_is_held_until_its_binding_is_answered(
     state: State,
 ) -> None:
-    """kube-scheduler gives its room to others at once, and the binding fails as a rule."""
+    """kube-scheduler gives the room to other pods at once, and the binding usually fails."""
     play(state, ("pending", "assume", "gone"))
     assert amounts(state) == WAITING
     stranger = pod("stranger", cpu="7")

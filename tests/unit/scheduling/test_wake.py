@@ -21,7 +21,7 @@ HOLDS = [reservation(f"r{n}", node=f"worker-{n}", cpu="4") for n in (1, 2)]
 
 
 def waiting(*pods: Pod, names: list[str] | None = None) -> State:
-    """Return two workers that are held whole, and pods that were refused because of it."""
+    """Return two workers that are held whole, and pods that were refused because of the holds."""
     state = state_of(*(node(name, cpu="4") for name in NAMES), *HOLDS)
     for asking in pods:
         state.pod_seen(asking)
@@ -68,7 +68,7 @@ def test_a_node_that_kube_scheduler_did_not_offer_is_of_no_use() -> None:
 def test_a_pod_is_woken_for_room_that_another_of_its_group_may_take(
     mate: str, cpu: str, *, is_woken: bool
 ) -> None:
-    """Else it waited until kube-scheduler tried the group again by itself, in up to 5 minutes."""
+    """Otherwise the pod waits up to 5 minutes, until kube-scheduler retries the group."""
     small, stays = (reservation(f"r{n}", node=f"worker-{n}", cpu="2") for n in (2, 1))
     state = state_of(node("worker-1", cpu="6"), node("worker-2", cpu="2"), small, stays)
     other, asking = (
@@ -154,7 +154,7 @@ def test_a_node_that_is_gone_wakes_nobody() -> None:
 
 @pytest.mark.parametrize("comes", [(), ("worker-9",), ("gpu",), ("worker-9", "gpu")])
 def test_a_node_that_goes_between_two_pods_is_given_to_nobody(comes: Sequence[str]) -> None:
-    """Its row may be another node's by then, and a column another resource's."""
+    """The row may belong to another node by then, and a column to another resource."""
     asking = pod("a", cpu="2")
     state = waiting(asking)
     state.ledger.drop(ref("r1"))

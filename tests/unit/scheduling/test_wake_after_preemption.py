@@ -9,7 +9,7 @@ from tests.unit.scheduling.refusals import ask, release
 
 
 def spared(*asking: Pod, victim: str = "3") -> State:
-    """Return a worker that is full and held in part, and pods that may not evict anybody there."""
+    """Return a worker that is full and partly held, and pods that may evict no pod there."""
     evictable = pod("v", node="worker-1", cpu=victim)
     state = state_of(node("worker-1", cpu="4"), reservation("r1", cpu="1"), evictable)
     for each in asking:
@@ -66,7 +66,7 @@ def test_a_pod_that_is_gone_when_preempt_asks_does_not_wait() -> None:
 
 
 def many_spared(nodes: int, victims: int) -> State:
-    """Return nodes that are held in part and full, and one pod that may evict nobody there."""
+    """Return nodes that are full and partly held, and a pod that may evict no pod there."""
     state = state_of()
     asking = pod("a", priority=1000, cpu="4")
     state.pod_seen(asking)

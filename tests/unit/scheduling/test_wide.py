@@ -27,7 +27,7 @@ from tests.unit.scheduling.wide import NODES, WEB, Count, counting, crowd, every
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Count:
-    """Counts comparisons of an owner entry with a pod."""
+    """Return a count of comparisons of an owner entry with a pod."""
     return counting(monkeypatch, OwnerRule, "matches")
 
 
@@ -36,7 +36,7 @@ def selecting(number: int) -> list[OwnerRule]:
 
 
 def lacking(number: int) -> list[OwnerRule]:
-    """Return rules that no index finds: each has to be asked."""
+    """Return rules that no index finds: each must be compared."""
     keys = (f"k{each}" for each in range(number))
     selectors = (Selector((Requirement(key, "Exists"),)) for key in keys)
     return [OwnerRule(namespace=NAMESPACE, selector=each) for each in selectors]
@@ -139,7 +139,7 @@ def test_a_seat_on_one_node_is_looked_up_however_many_nodes_there_are() -> None:
 
 
 def lines(call: Callable[[], object]) -> int:
-    """Return how many lines of Python a call runs."""
+    """Return the number of lines of Python that a call runs."""
     count = 0
 
     def note(_frame: FrameType, event: str, _: object) -> Any:

@@ -7,7 +7,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """Time that passes only when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self._passed = 0.0
@@ -37,7 +37,7 @@ class ManualClock:
         return [(due, wake) for due, wake in self._sleepers if not wake.done()]
 
     def advance(self, seconds: float) -> None:
-        """Let time pass and wake who slept long enough."""
+        """Advance the clock by seconds, and wake the tasks that are due."""
         self._passed += seconds
         for due, wake in self._alive():
             if due <= self._passed:

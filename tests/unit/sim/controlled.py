@@ -48,7 +48,7 @@ class Cluster:
         self.controllers.settle()
 
     def run(self, most: int = 100) -> None:
-        """Let so many pods that wait be bound and run."""
+        """Bind and run so many waiting pods."""
         waiting = [pod for pod in self.all("pods") if pod["status"]["phase"] == "Pending"]
         for pod in waiting[:most]:
             pod["spec"]["nodeName"] = "worker-1"
@@ -57,7 +57,7 @@ class Cluster:
         self.controllers.settle()
 
     def finish(self, exit_status: int = 0, most: int = 100) -> None:
-        """Let so many pods that run end."""
+        """End so many running pods."""
         running = [pod for pod in self.all("pods") if pod["status"]["phase"] == "Running"]
         for pod in running[:most]:
             end = PodEnding(0.0, exit_status)
@@ -66,7 +66,7 @@ class Cluster:
         self.controllers.settle()
 
     def phases(self) -> list[str]:
-        """Return the phases of the pods that stay."""
+        """Return the phases of the pods that are not being deleted."""
         return sorted(pod["status"]["phase"] for pod in self.staying())
 
     def staying(self) -> list[dict[str, Any]]:

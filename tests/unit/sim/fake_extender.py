@@ -55,7 +55,7 @@ class FakeExtender:
         return web.json_response({"Error": self.bind_error})
 
     async def calls(self, number: int) -> list[Json]:
-        """Return the Filter calls once there are so many."""
+        """Return the Filter calls once so many have come."""
         async with asyncio.timeout(20), self.asked:
             await self.asked.wait_for(lambda: len(self.filters) >= number)
         return self.filters

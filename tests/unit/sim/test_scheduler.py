@@ -58,7 +58,7 @@ async def _create(cluster: EmbeddedCluster, name: str, cpu: str = "1", **spec: o
 
 
 async def _until(cluster: EmbeddedCluster, name: str, wanted: Callable[[Json], object]) -> Json:
-    """Return a pod once it is as wanted."""
+    """Return a pod once a condition holds."""
     query = {"fieldSelector": f"metadata.name={name}"}
     async with asyncio.timeout(20):
         async for event in cluster.client.watch(PODS, query):
@@ -80,7 +80,7 @@ def _refusal(pod: Json) -> Json:
 
 
 async def _events(cluster: EmbeddedCluster, name: str, reason: str) -> list[Json]:
-    """Return the events about a pod once there is one."""
+    """Return the events of a pod once there is an event."""
     query = {"fieldSelector": f"involvedObject.name={name},reason={reason}"}
     async with asyncio.timeout(20):
         async for event in cluster.client.watch("/api/v1/events", query):

@@ -33,7 +33,7 @@ def spec(**changes: object) -> str:
 def answer(
     version: int, data: Mapping[str, str] | None = None, uid: str = "uid-1", seen: str = ""
 ) -> Any:
-    """Return a companion as the API server has it."""
+    """Return a companion in the form of the API server."""
     metadata: dict[str, Any] = {"resourceVersion": str(version), "ownerReferences": [{"uid": uid}]}
     metadata["annotations"] = {SEEN: seen}
     return {"metadata": metadata, "data": data or {}}

@@ -29,7 +29,7 @@ LABELS = {"reserver.io/store": "true"}
 
 
 def text(key: str, cpu: int = 1) -> str:
-    """Return the spec of a reservation as a writer gets it."""
+    """Return the spec of a reservation for a writer."""
     owner = {"pod": {"name": f"owner-{key}", "namespace": "shop"}}
     spec = {"owners": [owner], "resources": {"cpu": cpu}, "node": "worker-1", "ttl": 0}
     return json.dumps({**spec, "origin": f"{HOME}/{key}#token-{key}"})
@@ -81,7 +81,7 @@ class Desk(ABC):
 
     @abstractmethod
     def shows(self, version: int, **cpus: int) -> None:
-        """Let the watch show what there is, by name, with the CPUs that it says; nothing else."""
+        """Show the whole collection by the watch: reservations by name, with their CPUs."""
 
     def insert(self, *keys: str, text: Callable[[str], str] = text, size: int = 0) -> Any:
         ref = self.writer.new_ref(dict.fromkeys(keys, size))
@@ -184,6 +184,6 @@ class ItemDesk(Desk):
 
     @property
     def set_id(self) -> str:
-        """The name of the set that is being written."""
+        """The name of the set under way."""
         (body,) = [r.body for r in self.client.requests if r.verb == "create"][:1]
         return str(body["metadata"]["labels"]["reserver.io/set"])

@@ -35,22 +35,22 @@ class World(ABC):
     def put(
         self, key: str = "r", *, revision: int = 0, listed: bool = False, **changes: Any
     ) -> None:
-        """Let a reservation of two CPUs for `owner` be seen, with changes."""
+        """Show a reservation of two CPUs for `owner`, with changes."""
 
     @abstractmethod
     def gone(self, key: str, *, revision: int = 2, listed: bool = False) -> None:
-        """Let it be seen that there is no such reservation."""
+        """Show that the reservation is deleted."""
 
     @abstractmethod
     def ref(self, key: str = "r") -> Ref:
-        """Return its place."""
+        """Return the ref of a key."""
 
     @property
     def held(self) -> int:
         return held(self.state, "worker-1") // 1000
 
     def is_to_go(self, key: str = "r", later: float = 0.0) -> bool:
-        """Return whether the cleaner is to remove it; nothing else is to be done about it."""
+        """Return whether the cleaner should remove the reservation; assert no other edit."""
         edit = self.store.due_edit(self.ref(key), self.now + later)
         assert edit is None or getattr(edit, "value", None) is None
         return edit is not None

@@ -48,14 +48,14 @@ class Reserver(ABC):
     state: State
 
     def begin(self, now: float) -> None:
-        """Begin at a moment."""
+        """Start at a moment."""
         self.now = now
         self.state.is_complete = self.state.snapshot.lending.is_on = True
         self.state.ledger.advance(now)
 
     @abstractmethod
     def say(self, spec: dict[str, Any]) -> None:
-        """Have it written, as a person does."""
+        """Write the reservation, as a user does."""
 
     @abstractmethod
     async def settle(self) -> None:
@@ -74,14 +74,14 @@ class Reserver(ABC):
             ledger.place(self.ref, (Part("worker-1", slots + sum(part.slots for part in kept)),))
 
     def has_read(self, pods: Iterable[Pod]) -> None:
-        """Go on from what pods and the API server's history say, of which there is none."""
+        """Continue with the claims of pods; the API server has no history here."""
         for each in pods:
             self.state.pod_seen(each)
         self.state.ledger.past.end()
         self.state.ledger.advance(self.now, most=None)
 
     def says(self) -> dict[str, Any]:
-        """Return what holds now, and for whom there is room."""
+        """Return the holds, and the pods that have room."""
         ledger, ref = self.state.ledger, self.ref
         asking = {
             "stranger": pod("stranger", cpu="6"),
@@ -106,7 +106,7 @@ class Reserver(ABC):
 
 
 class OfObjects(objects.World, Reserver):
-    """One that reads a Reservation."""
+    """A Reserver that reads a Reservation."""
 
     ref = Ref.of_object("shop", "web")
 
@@ -170,7 +170,7 @@ class CompanionClient(ScriptedClient):
 
 
 class OfEntries(companions.World, Reserver):
-    """One that reads an entry of a ConfigMap."""
+    """A Reserver that reads an entry of a ConfigMap."""
 
     ref = Ref("shop", "store", "web")
 
@@ -222,7 +222,7 @@ class Pair:
         self.write(spec)
 
     def write(self, spec: dict[str, Any]) -> None:
-        """Write the spec, as a person does."""
+        """Write the spec, as a user does."""
         self.running.say({name: each for name, each in (OWNED | spec).items() if each is not None})
 
     def bind(self, name: str) -> None:
@@ -236,12 +236,12 @@ class Pair:
             self.running.state.pod_seen(self.pods[name])
 
     def end(self, name: str) -> None:
-        """Have a pod go, if it came."""
+        """Remove a pod, if it exists."""
         if gone := self.pods.pop(name, None):
             self.running.state.pod_gone(gone.name)
 
     async def go(self, moment: float | Moment) -> None:
-        """Let time pass, and everything be written."""
+        """Advance the clock, and carry out all writes."""
         self.running.now = moment
         await self.running.settle()
 

@@ -79,7 +79,7 @@ def test_too_many_of_anything_go_to_the_others() -> None:
 
 
 def test_names_that_somebody_invents_hide_nothing_that_is_held() -> None:
-    """An account has eight resources: eight names of nothing kept a claimed hold out of it."""
+    """An account has eight resources: eight unused names once kept a claimed hold out."""
     accounts, invented = Accounts(), {f"a{n}.example.com/x": 1 for n in range(MOST_RESOURCES)}
     state = state_of(node("worker-1", cpu="8", memory="8Gi", gpu="4"))
     hold = reservation("r", owners=("a",), reusable=True, cpu="2", gpu="1")
@@ -242,7 +242,7 @@ async def test_what_cannot_be_written_is_written_with_the_next() -> None:
 
 
 def test_no_step_is_long_with_as_much_as_is_kept() -> None:
-    """A step for each week had taken 0.1 s."""
+    """A step for each week once took 0.1 s."""
     accounts, uses = Accounts(), {f"gpu-{n}": HoldUse(1, 2, 3) for n in range(MOST_RESOURCES)}
     for namespace in range(MOST_NAMESPACES):
         for owner in range(MOST_OWNERS):

@@ -37,7 +37,7 @@ def names(archive: Archive, now: float = NOW) -> list[str]:
 
 
 def restarted(archive: Archive, now: float = NOW) -> Archive:
-    """Return what another process would read, once all is written."""
+    """Return the archive that another process reads after all writes."""
     again = Archive(WEEK)
     for number in range(SHARDS):
         changes = archive.pending(number)

@@ -53,7 +53,7 @@ async def test_a_fault_of_one_companion_is_none_of_another() -> None:
 
 
 class _ByName(ScriptedClient):
-    """An API server without companions that fails for one of them."""
+    """An API server without companions, which refuses one of them."""
 
     def __init__(self, fails: str) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ async def test_messages_that_there_is_no_room_for_are_in_the_events_all_the_same
 async def test_others_have_their_turn_while_many_holds_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two thousand of one ConfigMap had held the event loop for 0.1 s of CPU."""
+    """Two thousand holds of one ConfigMap once held the event loop for 0.1 s of CPU."""
     monkeypatch.setattr("reserver.stores.configmap.status.Pacer", partial(Pacer, turn_s=0.0))
     world, turns, told_at = World(), 0, list[int]()
 

@@ -166,7 +166,7 @@ async def test_a_hold_that_comes_during_a_pass_is_not_said_to_be_backed_before_i
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str] | None]:
-    """Return the nodes that were looked at together, each time; None for all of them."""
+    """Return the nodes of each look; None for all nodes."""
     asked: list[Sequence[str] | None] = []
     of = ShortNodes.of
 

@@ -111,7 +111,7 @@ def test_a_start_counts_the_claim_of_who_worked_it_out_before(
 
 @pytest.mark.parametrize("apart", [5, 31, 3600])
 def test_the_same_for_a_successor_inherits_no_claim(apart: float, owner: Pod) -> None:
-    """Its predecessor still runs when the same is written again at the same place."""
+    """The predecessor still runs when an equal reservation is written at the same ref."""
     one = Sidecar(NOW)
     one.sees(MATCHED + "ttl: 1h\n", 10)
     bound = one.bind(owner, revision=11)

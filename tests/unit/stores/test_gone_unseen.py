@@ -36,7 +36,7 @@ class Writing:
             stores.at(OBJECT).cache.expect(OBJECT, Expected(TEXT, entries))
 
     def listed(self, revision: int, **data: str) -> None:
-        """Let a list show what there is: for ConfigMaps one with data, if there is any."""
+        """Show a list of the collection: for ConfigMaps one with data, if any."""
         view = self.whole.views[STORES if self.kind == "configmap" else OBJECTS]
         view.list_began()
         if data:

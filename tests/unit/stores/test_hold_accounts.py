@@ -45,7 +45,7 @@ class Desk:
         return made
 
     def hours(self, resource: str = "cpu") -> dict[tuple[str, str], tuple[float, float, float]]:
-        """Return hours of each owner, over all weeks: of cores free, spare and used."""
+        """Return the core hours of each owner over all weeks: free, spare and used."""
         sums: dict[tuple[str, str], HoldUse] = {}
         for key, uses in self.held.accounts:
             who = key.namespace, key.owner

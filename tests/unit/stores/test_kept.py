@@ -109,7 +109,7 @@ async def test_only_what_was_in_force_holds_on(
 
 
 def test_what_is_kept_is_read_in_a_moment() -> None:
-    """Reading takes one step, which must not hold the event loop."""
+    """A read is one step, which must not hold the event loop."""
     status: Any = {
         "phase": "Active", "observedGeneration": 1, "claimed": 0, "placements": [], "claims": [],
         "conditions": [],

@@ -58,7 +58,7 @@ async def test_a_broken_one_says_what_is_wrong() -> None:
 async def test_claims_that_the_status_tells_outlive_a_restart(
     generation: int, held_cpu: int
 ) -> None:
-    """If they are of this spec."""
+    """Claims of an older spec do not count."""
     world = World()
     twice: dict[str, Any] = {"slots": 2, "owners": [{"pod": {"name": "a"}}]}
     world.put(made(**twice))

@@ -19,7 +19,7 @@ from tests.unit.stores.test_object_cache import made
 
 
 async def test_a_status_waits_until_it_may_be_written() -> None:
-    """The etcd that would take it may be another one, whose object has the same version."""
+    """Another etcd may have taken over, whose object has the same version."""
     world = World()
     world.put(*(made(name) for name in ("a", "b", "c")))
     await world.writer.write(world.state, never)

@@ -71,7 +71,7 @@ TWO_SLOTS: dict[str, Any] = {"owners": OWNERS, "slots": 2, "schedule": NIGHTS}
 
 
 async def status_with_a_claim() -> Any:
-    """Return the status of an occurrence of which a pod has claimed one of two slots."""
+    """Return the status of an occurrence in which a pod has claimed one of two slots."""
     world = objects.World()
     world.now = BEGIN
     world.put(made(**TWO_SLOTS))

@@ -107,7 +107,7 @@ def test_yaml_larger_than_64_kib_is_refused_and_json_is_read() -> None:
 
 
 def quickly(text: str, key: str = "worker-1") -> Entries:
-    """Read a value, which must not keep all others waiting."""
+    """Read a value; assert that the read does not hold the event loop."""
     began = time.process_time()
     entries = read(text, key)
     assert time.process_time() - began < 2

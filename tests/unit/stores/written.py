@@ -38,7 +38,7 @@ def one(text: str, key: str = "web") -> Reservation:
 
 
 def refusal(text: str, key: str = "web") -> InvalidInput:
-    """Return the one problem, which has to be fit for a person and for the wire."""
+    """Return the one problem; assert that users and clients can read it."""
     entries = read(text, key)
     assert entries.reservations == ()
     (problem,) = entries.problems
@@ -46,7 +46,7 @@ def refusal(text: str, key: str = "web") -> InvalidInput:
 
 
 def presentable(problem: EntryProblem) -> InvalidInput:
-    """Return a problem, which has to be fit for a person and for the wire."""
+    """Return a problem; assert that users and clients can read it."""
     str(problem).encode()
     assert problem.error.problem
     assert problem.error.remedy

@@ -46,7 +46,7 @@ class Maker:
 
 
 class ApiServer(ApiClient):
-    """Keeps a Secret and the configurations of webhooks, and remembers what happened in turn."""
+    """Keeps a Secret and the configurations of webhooks, and records the order of writes."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {

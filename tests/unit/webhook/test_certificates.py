@@ -43,7 +43,7 @@ def test_each_has_a_ca_of_its_own_that_can_sign_nothing_further() -> None:
 
 
 async def called(tls: WebhookTls, ca: bytes, name: str = NAMES[0]) -> bytes:
-    """Return the certificate that a server shows to who trusts a CA."""
+    """Return the certificate of a server to a client that trusts a CA."""
     server = await asyncio.start_server(
         lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls.context
     )

@@ -32,7 +32,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class World:
-    """A book, and statuses that are written when a test says so."""
+    """A book, and statuses that a test writes."""
 
     def __init__(self, count: int = 1) -> None:
         self.book = Book("one", lambda _: None)

@@ -33,7 +33,7 @@ def web_0(cpu: str, **metadata: str) -> dict[str, Any]:
 
 
 def asked(cpu: str, **request: Any) -> ReviewRequest:
-    """Return that web-0, which has one CPU of four, is to have so much."""
+    """Return a request to resize web-0, which has one CPU of four."""
     whole = {
         "uid": "u",
         "namespace": "shop",

@@ -38,7 +38,7 @@ def test_a_drain_cordons_and_moves_all_pods_as_one_group(
 def test_a_node_is_not_drained_while_another_move_has_one_of_its_pods(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The other move may wait for its window for weeks."""
+    """The other move may wait weeks for its window."""
     with pytest.raises(Failed, match=r"^shop/a to worker-2 Aborted: said$"):
         drain(Api(pod("a"), phase="Aborted", reason="MovedAlready"))
     assert capsys.readouterr().out == ""

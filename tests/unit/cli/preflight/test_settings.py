@@ -103,7 +103,7 @@ def test_flags_of_a_sidecar_are_looked_at_as_well() -> None:
 
 
 class Answering:
-    """An API server that gives some answers, one after the other."""
+    """An API server that gives a list of answers, in turn."""
 
     def __init__(self, *answers: ApiError | bytes) -> None:
         self.answers = [*answers]

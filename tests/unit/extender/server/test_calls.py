@@ -189,7 +189,7 @@ async def test_a_kube_scheduler_that_ends_wants_its_binding_no_more(
 
 
 async def _told(url: str, sent: bytes) -> bytes:
-    """Return all that is answered to some bytes."""
+    """Return the whole answer to some bytes."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     writer.write(sent)
@@ -202,7 +202,7 @@ async def _told(url: str, sent: bytes) -> bytes:
 async def test_what_raises_while_a_head_is_read_is_refused_and_costs_a_line(
     served: Served, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection ended without an answer, and each time with a traceback."""
+    """Each such connection once ended without an answer, and logged a traceback."""
     raised: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, said: raised.append(said))
     routes = Routes(served.extender, metrics(served), lambda: served.readiness.said)

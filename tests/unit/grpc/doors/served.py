@@ -34,14 +34,14 @@ async def served(
 
 @asynccontextmanager
 async def channel(address: str) -> AsyncIterator[Any]:
-    """Yield a connection of its own."""
+    """Yield a new connection."""
     options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_metadata_size", 2**20))
     async with grpc.aio.insecure_channel(address, options) as made:
         yield made
 
 
 async def begun(watch: Any) -> Any:
-    """Return a watch whose first message has come."""
+    """Return a watch after its first message."""
     first = await watch.read()
     assert first is not grpc.aio.EOF
     return watch

@@ -98,7 +98,7 @@ async def test_headers_have_a_bound() -> None:
 
 
 def option(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
-    """Set options of gRPC that are there already."""
+    """Replace values of existing gRPC options."""
     given = {f"grpc.{name}": value for name, value in values.items()}
     assert given.keys() <= dict(service._OPTIONS).keys()
     options = tuple((name, given.get(name, value)) for name, value in service._OPTIONS)
@@ -106,7 +106,7 @@ def option(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
 
 
 async def closed_at_last(address: str) -> bool:
-    """Return whether a connection on which nothing is said is closed within seconds."""
+    """Return whether the server closes a silent connection within seconds."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

@@ -17,7 +17,7 @@ from tests.waiting import until
 
 
 class Revoking(Reviewer):
-    """Takes a token, or a right, away."""
+    """Revokes a token or a right."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,5 +8,5 @@ from reserver.k8s.watch import reflector as reflector_module
 
 @pytest.fixture(autouse=True)
 def _time_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No turn is over before another begins: a script is played in its order."""
+    """Stop the clock of turns, so that a script is read in its order."""
     monkeypatch.setattr(reflector_module, "Pacer", partial(Pacer, timer=lambda: 0.0))

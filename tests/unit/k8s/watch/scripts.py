@@ -63,14 +63,14 @@ def event(kind: str, name: str, version: str) -> dict[str, Any]:
 
 
 class Played:
-    """A reflector that has played a script to its end."""
+    """A reflector that has read a script to its end."""
 
     def __init__(self, client: PatientClient, view: Recorded, reflector: Reflector) -> None:
         self.client, self.told, self.reflector = client, view.told, reflector
 
     @property
     def calls(self) -> list[str]:
-        """Return each call, with the version or the token that it goes on from."""
+        """Return each call, with its resourceVersion or its continue token."""
         asked = []
         for request in self.client.requests:
             params = request.params or {}
@@ -91,7 +91,7 @@ async def play(
 
 
 async def run(reflector: Reflector, client: PatientClient) -> None:
-    """Run a reflector until the script is played."""
+    """Run a reflector until the end of the script."""
     task = asyncio.create_task(reflector.run())
     waiting = asyncio.create_task(client.played.wait())
     done, _ = await asyncio.wait([task, waiting], timeout=2, return_when="FIRST_COMPLETED")

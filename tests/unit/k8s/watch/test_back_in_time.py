@@ -146,7 +146,7 @@ async def test_an_entry_that_was_gone_does_not_come_back(
 
 
 async def test_what_could_not_be_read_proves_nothing(whole: Whole) -> None:
-    """A tenant writes such things: they must not end the process."""
+    """A tenant may write such objects: they must not end the process."""
     view = whole.views[OBJECTS]
     broken = msgspec.Raw(bytes(shown(OBJECTS, 40)).replace(b'"a"', b'"a", "labels": 7'))
     outcome(view.changed(broken))

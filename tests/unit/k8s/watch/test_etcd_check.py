@@ -77,7 +77,7 @@ async def test_a_view_that_keeps_no_revisions_is_not_compared() -> None:
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """With which statuses the process has ended."""
+    """Return the exit statuses of the process."""
     statuses: list[int] = []
 
     def end(status: int) -> NoReturn:
@@ -163,7 +163,7 @@ async def test_a_write_that_ends_a_hold_waits_for_the_answer_of_etcd() -> None:
 async def test_a_write_that_ends_a_hold_is_not_sent_to_an_etcd_that_was_restored(
     ended: list[int],
 ) -> None:
-    """Its claim is of a pod that is not there; all that the write demands may be as before."""
+    """The claim is of a lost pod; all preconditions of the write may still hold."""
     world = World({A: 5, B: 9}, {A: 5})
     outcome(world.reflector.view.newest())
     assert not await EtcdCheck().agrees(world.etcd, [world.reflector])
@@ -175,7 +175,7 @@ async def test_a_write_that_ends_a_hold_is_not_sent_to_an_etcd_that_was_restored
 async def test_a_pod_is_not_bound_to_room_whose_hold_was_released_in_a_time_that_no_longer_is() -> (
     None
 ):
-    """The hold is there again; the newest pod is of the time that is now."""
+    """The hold is restored; the newest pod is in the present history."""
     pods, holds = World({A: 15}, {A: 15}), World({}, {B: 9}, STORES)
     pods.etcd.objects |= holds.etcd.objects
     outcome(pods.reflector.view.newest())
@@ -201,7 +201,7 @@ async def test_who_asks_again_at_once_has_the_newest_change_of_all_views_read() 
 async def test_what_is_seen_later_is_remembered_until_the_api_server_is_restarted(
     ended: list[int], *, is_asked: bool
 ) -> None:
-    """A new process would believe the caches once etcd has come as far as it was."""
+    """A new process would trust the caches once etcd reaches its former revision."""
     world, check = World({A: 5}, {A: 5}), EtcdCheck()
     run = asyncio.create_task(check.run(world.etcd, [world.reflector]))
     await until(lambda: len(world.etcd.requests) > 2)
@@ -225,7 +225,7 @@ async def test_what_is_seen_later_is_remembered_until_the_api_server_is_restarte
 
 @pytest.mark.usefixtures("pauses")
 async def test_nothing_is_decided_while_etcd_is_silent_for_long() -> None:
-    """By then it may be replaced."""
+    """Etcd may be replaced in the meantime."""
     moments = count(0.0, SILENT_AFTER_S / 4)
     world, check = World({A: 5}, {A: 5}), EtcdCheck(lambda: next(moments))
     run = asyncio.create_task(check.run(world.etcd, [world.reflector]))

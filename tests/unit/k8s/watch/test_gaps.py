@@ -16,7 +16,7 @@ from tests.unit.k8s.watch.scripts import PATH, Recorded, event, page, play, run
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let everybody go on until a condition holds."""
+    """Run all tasks until a condition holds."""
     for _ in range(100):
         if condition():
             return
@@ -26,7 +26,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def watching(*script: Any) -> AsyncIterator[tuple[Reflector, PatientClient]]:
-    """Run a reflector until a script is read, and all had the time to go on."""
+    """Run a reflector until a script is read and all tasks have settled."""
     client = PatientClient(*script)
     reflector = Reflector(client, PATH, Recorded())
     task = asyncio.create_task(reflector.run())

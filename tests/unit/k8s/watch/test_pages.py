@@ -16,7 +16,7 @@ KIB = 2**10
 
 
 class Lists(ApiClient):
-    """An API server with objects of these sizes, which notes the limit of each page."""
+    """An API server with objects of these sizes, in bytes; records the limit of each page."""
 
     def __init__(self, *sizes: int) -> None:
         self.sizes = sizes
@@ -39,7 +39,7 @@ class Lists(ApiClient):
 
 
 async def listed(client: Lists) -> int:
-    """Return how many objects all pages have."""
+    """Return the number of objects on all pages."""
     count, asked, token = 0, Pages(client, "/api/v1/pods"), ""
     while True:
         on = {"continue": token} if token else {}

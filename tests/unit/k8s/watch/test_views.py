@@ -139,7 +139,7 @@ def test_a_pod_that_cannot_be_read_any_more_stays_as_it_was_until_it_is_gone(sta
 def test_a_pod_that_is_read_during_a_list_stays_if_it_is_younger(
     state: State, revision: int, *, stays: bool
 ) -> None:
-    """No watch would show its end: the next one begins where the list was."""
+    """No watch would show the deletion: the next watch begins at the list."""
     view = pod_view(state)
     view.list_began()
     assert state.pod_read(decode(PodObject, pod("a", revision=revision)).value())
@@ -157,7 +157,7 @@ def test_a_replaced_pod_is_counted_as_it_is_now(state: State) -> None:
 def test_late_events_of_a_pod_whose_successor_was_read_already_change_nothing(
     state: State,
 ) -> None:
-    """A hold for the successor is not ended by its predecessor's last moments."""
+    """The last events of a predecessor do not end a hold for its successor."""
     view = pod_view(state)
     outcome(view.changed(pod("web", node="worker-1", uid="old", revision=2)))
     state.ledger.put(reservation("a", owners=("web",), cpu="1"), Written(5, 5))

@@ -156,7 +156,7 @@ def test_a_move_ends_with_its_reason_and_releases_its_seat_when(what: str) -> No
 
 
 def test_a_seat_that_went_before_the_landing_was_written_down_may_have_been_claimed() -> None:
-    """The write of the status came late: the replacement is looked for once it is written."""
+    """The write of the status is late: the search for the replacement waits for it."""
     step = advance(move(MovePhase.EVICTING), seen(None, None), NOW)
     assert (step.move.status.phase, step.move.is_over) == (MovePhase.LANDING, False)
     assert step.move.status.reason is MoveReason.WAITS_FOR_REPLACEMENT
@@ -183,7 +183,7 @@ IN_DOUBT: dict[str, Observation] = {
 def test_nothing_ends_a_move_whose_pod_may_have_been_evicted(
     what: str, answer: EffectAnswer, late_s: float
 ) -> None:
-    """Until the watch has had time to show that it leaves; then its replacement has the seat."""
+    """The watch gets time to show that the pod leaves; then its replacement has the seat."""
     sight, at = IN_DOUBT[what], NOW + late_s
     step = advance(move(MovePhase.EVICTING), replace(sight, answer=answer, said="so"), at)
     assert (step.move.status.phase, step.effects) == (MovePhase.EVICTING, ())

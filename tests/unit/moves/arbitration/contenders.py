@@ -37,7 +37,7 @@ def contender(  # noqa: PLR0913 - the fields of a scenario
     after: str = "",
     seat: str = "",
 ) -> Contender:
-    """Return a move of a pod of the same name."""
+    """Return a move whose pod has the name of the move."""
     spec = MoveSpec(pod=PodName("shop", name), group=group, paused=paused, node=to, after=after)
     made = Move(name=spec.pod, uid=f"uid-{name}", created_at=NOW - age, spec=spec)
     is_new = phase is MovePhase.PENDING
@@ -59,7 +59,7 @@ def ruled(
     budgets: Iterable[Budget] = (),
     declared: Declared = MappingProxyType({}),
 ) -> dict[str, Ruling]:
-    """Return the rulings by the moves' names."""
+    """Return the rulings, by the name of the move."""
     rulings = outcome(arbitrate(contenders, budgets, declared, NOW, limits))
     return {name.name: it for name, it in rulings.items()}
 

@@ -11,7 +11,7 @@ ROOM = MoveGroup("room-1", 3)
 
 
 def room(phase: MovePhase = MovePhase.PENDING, *, target: str = "", name: str = "big") -> Contender:
-    """Return the move of a pod without a node, for which others make room."""
+    """Return the move of a pod without a node, for which other moves make room."""
     made = contender(name, phase, group=ROOM, node="", app="web")
     uid = "" if phase is MovePhase.PENDING else f"uid-{name}"
     status = replace(made.move.status, uid=uid, target=target)

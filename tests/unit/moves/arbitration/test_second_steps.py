@@ -44,7 +44,7 @@ def test_nobody_leaves_the_room_of_a_second_step_before_it_is_held() -> None:
 
 
 def test_a_second_step_waits_for_nobody_that_is_to_leave_its_room() -> None:
-    """The group comes first, whatever the others wait for, so they never wait for each other."""
+    """The group comes first, so that no two moves wait for each other."""
     before = contender("a", MovePhase.EVICTING, group=SWAP, node="y", to="w")
     aside = contender("a-0", MovePhase.EVICTING, group=SWAP, node="x", to="z")
     _, across, home = swap()

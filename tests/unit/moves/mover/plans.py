@@ -9,6 +9,6 @@ PLAN: dict[str, Any] = {"group": {"name": "rebalance-1", "size": 1}, "to": {"nod
 
 
 def planned(world: World) -> None:
-    """Write the move of a plan, which supposed that web-0 fits on worker-2."""
+    """Write the move of a plan that assumed that web-0 fits on worker-2."""
     uid = world.api.objects[f"{PODS}/web-0"]["metadata"]["uid"]
     world.move(pod={"name": "web-0", "uid": uid}, **PLAN)

@@ -24,7 +24,7 @@ async def copying(world: SurgeWorld | None = None) -> SurgeWorld:
 
 
 async def sized(cpu: str, replicas: int = 1) -> SurgeWorld:
-    """Return a world that has all of its pods, of this size."""
+    """Return a world with all pods of the ReplicaSet, each with this CPU request."""
     world = SurgeWorld()
     world.replicas, world.cpu = replicas, cpu
     await world.start()
@@ -41,7 +41,7 @@ async def until(world: SurgeWorld, phase: str, rounds: int = 20) -> None:
 
 
 def moved(world: SurgeWorld) -> None:
-    """Assert that the pod has moved without a gap, and that nothing is left."""
+    """Assert that the pod has moved without a gap, and that no copy and no seat is left."""
     assert (world.status["phase"], world.status["reason"]) == ("Succeeded", "Landed")
     assert world.nodes_of("web") == ["worker-2"]
     (pod,) = world.api.of(PODS)

@@ -12,7 +12,7 @@ FORBIDDEN = ApiError(403, "Forbidden", "exceeded quota: pods=1")
 
 
 def kept(world: SurgeWorld) -> None:
-    """Assert that the pod is where it was, as it was, and alone."""
+    """Assert that the pod is unchanged on its node, and without a copy."""
     (pod,) = world.api.of(PODS)
     assert (pod["metadata"]["name"], pod["spec"]["nodeName"]) == ("web-0", "worker-1")
     assert not {COST_ANNOTATION, SURGE_ANNOTATION} & set(pod["metadata"].get("annotations", ()))

@@ -30,7 +30,7 @@ async def test_readiness_gates_surge_with_a_hash_and_not_without() -> None:
 
 
 async def test_a_pod_beside_one_that_is_never_ready_is_moved_by_eviction() -> None:
-    """The ReplicaSet would remove that one, and not the pod."""
+    """The ReplicaSet would remove the unready pod instead of the moved pod."""
     world = await beside_one_that_is_not_ready()
     world.api.now += 290
     await world.round()

@@ -43,7 +43,7 @@ async def test_the_copy_has_all_labels_but_the_hash_from_the_beginning() -> None
 
 
 async def test_a_copy_has_to_be_ready_for_as_long_as_its_replica_set_asks_for() -> None:
-    """The world's pods say that they are ready since forty seconds before it begins."""
+    """The pods are ready since forty seconds before the start."""
     world = await begun(minReadySeconds=120)
     await world.rounds(15)
     assert (world.status["phase"], world.status["reason"]) == ("Surging", "WaitsForCopy")
@@ -203,7 +203,7 @@ async def test_a_feature_that_is_turned_off_with_a_copy_under_way_lets_it_take_o
 
 @pytest.mark.parametrize("missed", [1, 2])
 async def test_an_api_server_that_does_not_answer_ends_no_surge(missed: int) -> None:
-    """Whether the pod can still surge is known once it answers."""
+    """Only an answer shows whether the pod can still surge."""
     world = await copying()
     ask = world.api.get
 

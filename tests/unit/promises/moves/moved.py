@@ -61,7 +61,7 @@ class Moved(Tape):
         self.delete("web-0")
 
     def volume(self, *hosts: str) -> None:
-        """Have the pod use a claim whose volume is on some nodes only."""
+        """Let the pod use a claim whose volume only some nodes can use."""
         terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(hosts)}]
         affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
         body = {"metadata": {"name": "pv", "uid": "uid-pv"}, "spec": {"nodeAffinity": affinity}}
