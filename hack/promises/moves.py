@@ -22,7 +22,8 @@ from reserver.errors import InvalidInput
 from reserver.k8s.objects.move_windows import parse
 
 _AFTER_EVICTION = frozenset({"Landed", "LandedElsewhere", "NotReplaced", "DeadlineExceeded"})
-_SEATLESS = frozenset({"", "Pending", "Reserving", "Failed", "Aborted"})
+_GOING = frozenset({"Landing", "HandingOver"})
+_SEATLESS = frozenset({"", "Pending", "Reserving", "Failed"})
 _HOSTNAME = "kubernetes.io/hostname"
 _WINDOW = "reserver.io/move-window"
 _SLACK_S = 5.0
@@ -61,28 +62,34 @@ def evicted_without_seat(case: Case) -> Iterator[Violation]:
 
 
 def evicted_before_group(case: Case) -> Iterator[Violation]:
-    """Yield the evictions of pods before each member of their group has had a seat.
+    """Yield the pods that a move removed before each member of its group has had a seat.
 
-    A group belongs to a namespace. Those that span namespaces are not judged.
+    A member that is no longer needed (Aborted) needs none. A group belongs to a namespace; those
+    that span namespaces are not judged.
     """
     moves, pods = by_name(case, "podmoves"), by_uid(case)
     for known in moves.values():
-        going = next((line for line in known if phase(line) == "Landing"), None)
+        going = next((line for line in known if phase(line) in _GOING), None)
         group = known[0].item["spec"].get("group") or {}
         if going is None or group.get("size", 1) == 1 or group.get("acrossNamespaces"):
             continue
         uid = going.item["status"].get("podUID", "")
-        evicted = next((line for line in pods.get(uid, ()) if is_evicted(line.item)), None)
+        is_surge = phase(going) == "HandingOver"
+        lines = pods.get(uid, ())
+        gone = (
+            line for line in lines if is_evicted(line.item) or (is_surge and line.kind == "DELETED")
+        )
+        went = next(gone, None)
         space, until = going.item["metadata"]["namespace"], _shown_at(case, going.moment)
         alike = (each for each in moves.values() if each[0].item["spec"].get("group") == group)
         members = [each for each in alike if each[0].item["metadata"]["namespace"] == space]
         seated = sum(any(_is_seated(line, until) for line in each) for each in members)
-        if evicted is not None and seated < group["size"]:
+        if went is not None and seated < group["size"]:
             yield Violation(
                 kind=Kind.EVICTED_BEFORE_GROUP,
-                revision=evicted.moment.revision,
-                at=evicted.moment.at,
-                pod=evicted.name,
+                revision=went.moment.revision,
+                at=went.moment.at,
+                pod=went.name,
                 sums={"move": going.item["metadata"]["name"]},
                 text=f"{seated} of the {group['size']} moves of its group had seats",
             )

@@ -115,7 +115,9 @@ def test_who_evicts_without_a_seat_on_purpose_is_right(tape: Moved) -> None:
     assert tape.found() == []
 
 
-@pytest.mark.parametrize("phases", [("Evicting",), ("Evicting", "Reserving"), ("Succeeded",)])
+@pytest.mark.parametrize(
+    "phases", [("Evicting",), ("Evicting", "Reserving"), ("Succeeded",), ("Aborted",)]
+)
 def test_a_group_whose_members_have_had_seats_is_right(
     tape: Moved, phases: tuple[str, ...]
 ) -> None:
@@ -126,6 +128,15 @@ def test_a_group_whose_members_have_had_seats_is_right(
     tape.evict()
     tape.move("Landing")
     assert tape.found(BEFORE_GROUP, WITHOUT) == []
+
+
+def test_a_removal_by_surge_before_the_group_has_seats_is_caught(tape: Moved) -> None:
+    tape.hold(backed="True")
+    tape.move("Surging", group=PAIR)
+    tape.move("HandingOver")
+    tape.delete("web-0")
+    tape.member("Evicting")
+    assert tape.found(BEFORE_GROUP) == [BEFORE_GROUP]
 
 
 @pytest.mark.parametrize(
