@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,14 +16,14 @@ import trustme
 import yaml
 from kubernetes.utils import FailToCreateError, create_from_dict
 
-from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.nodes import create_nodes
-from hack.programs import done, started
+from hack.programs import started
 from hack.reserver_process import ReserverProcess
 from tests.e2e.cluster import shop
 from tests.e2e.forwarding import reserver_pod
+from tests.e2e.shell import Shell, normal
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
@@ -33,42 +31,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/cli.md"
 USERS = ROOT / "scheduler-config/core/rbac-users.yaml"
 POLICY = ROOT / "scheduler-config/rebalance/core/policy.yaml"
-SCRIPTS = Path(sys.executable).parent
 
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_VARYING = (
-    (re.compile(r"\b(?:\d+[dhms]){1,2}\b(?= *$|\)$)", re.MULTILINE), "SPAN"),
-    (re.compile(r"until (?:20\d\d-\d\d-\d\d )?\d\d:\d\d(?: tomorrow)?$", re.MULTILINE), "until T"),
-    (re.compile(r"\b20\d\d-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
-    (re.compile(r'"etag": "[0-9a-f]+"'), '"etag": ""'),
-    (re.compile(r"\b[0-9a-f]{32}\b"), "UID"),
-    (re.compile(r"[ \t]+"), " "),
-    (re.compile(r" $", re.MULTILINE), ""),
-)
-
-
-class Shell:
-    """A shell of a user who has a kubeconfig, kubectl and reserver."""
-
-    def __init__(self, folder: Path, kubeconfig: Path) -> None:
-        self.folder = folder
-        self.environment = {
-            "PATH": f"{SCRIPTS}:{bin_dir()}:{os.environ['PATH']}",
-            "KUBECONFIG": str(kubeconfig),
-            "HOME": str(folder),
-        }
-
-    def run(self, line: str) -> str:
-        """Run a line; return all that it printed, standard output first."""
-        told = done("bash", "-c", line, cwd=self.folder, env=self.environment, timeout_s=120)
-        return str(told.stdout + told.stderr)
-
-
-def normal(text: str) -> list[str]:
-    """Return lines without what differs from run to run; a command's two outputs are unordered."""
-    for pattern, word in _VARYING:
-        text = pattern.sub(word, text)
-    return sorted(text.strip().splitlines())
 
 
 @pytest.fixture(scope="module")

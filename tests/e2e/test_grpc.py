@@ -90,6 +90,18 @@ async def test_a_set_is_held_whole_or_not_at_all(corner: Corner, served: Reserve
             await client.release(each.name)
 
 
+def tls_flags(ca: trustme.CA, folder: Path) -> list[str]:
+    """Write a certificate of the CA; return the flags that serve gRPC with it on all addresses."""
+    certificate = ca.issue_cert("reserver.test", "0.0.0.0")
+    certificate.private_key_pem.write_to_path(folder / "tls.key")
+    certificate.cert_chain_pems[0].write_to_path(folder / "tls.crt")
+    return [
+        f"--tls-cert-file={folder / 'tls.crt'}",
+        f"--tls-private-key-file={folder / 'tls.key'}",
+        "--grpc-address=0.0.0.0:0",
+    ]
+
+
 async def test_beyond_loopback_a_token_and_a_right_are_needed(
     reserver_kubeconfig: Path, api: Any, tmp_path: Path, corner: Corner
 ) -> None:
@@ -99,16 +111,8 @@ async def test_beyond_loopback_a_token_and_a_right_are_needed(
     for namespace in (corner.name, SYSTEM):
         wanted = {"owners": [owner], "node": node, "resources": {"cpu": "1"}}
         corner.write_object(corner.name, wanted, namespace)
-    ca, name = trustme.CA(), "reserver.test"
-    certificate = ca.issue_cert(name, "0.0.0.0")
-    certificate.private_key_pem.write_to_path(tmp_path / "tls.key")
-    certificate.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
-    ca.cert_pem.write_to_path(tmp_path / "ca.crt")
-    flags = [
-        f"--tls-cert-file={tmp_path / 'tls.crt'}",
-        f"--tls-private-key-file={tmp_path / 'tls.key'}",
-        "--grpc-address=0.0.0.0:0",
-    ]
+    ca = trustme.CA()
+    flags = tls_flags(ca, tmp_path)
     give_role(api, "grpc-reader", "reserver-view", SYSTEM)
     give_role(api, "grpc-editor", "reserver-edit", corner.name)
     log = tmp_path / "log"

@@ -90,6 +90,25 @@ def train(room: Corner, number: int, node: str) -> None:
     assert room.wait_bound(f"train-{number}") == node
 
 
+def entries(room: Corner, node: str, whole: str, times: dict[str, Any]) -> dict[str, str]:
+    """Return reservations of two slots on a node, and of a whole node, that recur."""
+    names = [{"pod": {"name": name, "namespace": room.name}} for name in OWNERS]
+    slots: dict[str, Any] = {"owners": names, "slots": 2, "node": node, "ttl": 0}
+    slots |= {"resources": {"cpu": "1500m"}, "schedule": times}
+    owners = [{"selector": {"matchLabels": TRAIN, "namespace": room.name}}]
+    nodes = {"count": 1, "selector": on(whole)["nodeSelector"]}
+    whole_node = {"owners": owners, "nodes": nodes, "schedule": times}
+    return {f"{room.name}.coming": json.dumps(slots), f"{room.name}.whole": json.dumps(whole_node)}
+
+
+def wait_kept_out(room: Corner, **strangers: tuple[str, str]) -> None:
+    """Create pods for nodes, with CPUs, and return once holds have refused the pods."""
+    for name, (node, cpu) in strangers.items():
+        room.create_pod(name, {"cpu": cpu}, **on(node))
+    for name in strangers:
+        room.wait_refused(name, "held by reservation")
+
+
 @pytest.mark.release
 def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
     room: Corner, leaders: Replicas, clock: WallClock, kubeconfig: Path, tmp_path: Path
@@ -99,23 +118,14 @@ def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
     with Recorder(kubeconfig, tmp_path, objects=True):
         now = datetime.now(UTC)
         following = now.replace(second=0, microsecond=0) + timedelta(minutes=2)
-        names = [{"pod": {"name": name, "namespace": room.name}} for name in OWNERS]
-        spec: dict[str, Any] = {"owners": names, "slots": 2, "node": node, "ttl": 0}
-        spec |= {"resources": {"cpu": "1500m"}, "schedule": schedule(now, following)}
-        owners = [{"selector": {"matchLabels": TRAIN, "namespace": room.name}}]
-        nodes = {"count": 1, "selector": on(whole)["nodeSelector"]}
-        room_for_all = {"owners": owners, "nodes": nodes, "schedule": spec["schedule"]}
-        entries = {key: json.dumps(spec), whole_key: json.dumps(room_for_all)}
-        room.patch_store(SPEC.store, entries)
+        times = schedule(now, following)
+        room.patch_store(SPEC.store, entries(room, node, whole, times))
         room.create_pod("first", {"cpu": "1500m"}, **on(node))
         assert room.wait_bound("first") == node
         clock.set_wrong(3_600)
         wait_status(room, SPEC, whole_key, phase="Active", backed=True)
-        room.create_pod("large", {"cpu": "2"}, **on(node))
-        room.create_pod("guest", {}, **on(whole))
+        wait_kept_out(room, large=(node, "2"), guest=(whole, "0"))
         train(room, 1, whole)
-        room.wait_refused("large", "held by reservation")
-        room.wait_refused("guest", "held by reservation")
         clock.set_wrong(-3_600)
         leaders.kill_in_turn(0, is_leader=True)
         clock.set_wrong(0)
@@ -125,16 +135,12 @@ def test_occurrences_end_begin_and_are_left_out_while_leaders_die(
             room.delete_pod(name)
         for each in (key, whole_key):
             wait_for(partial(holds, room, each, following), "the next one begins to hold")
-        room.create_pod("larger", {"cpu": "2"}, **on(node))
-        room.create_pod("late", {}, **on(whole))
-        room.wait_refused("larger", "held by reservation")
-        room.wait_refused("late", "held by reservation")
+        wait_kept_out(room, larger=(node, "2"), late=(whole, "0"))
         room.create_pod("second", {"cpu": "1500m"}, **on(node))
         assert room.wait_bound("second") == node
         train(room, 2, whole)  # Where an owner runs on from the one before.
-        spec["schedule"]["skip"] = [following.isoformat()]
-        entries = {key: json.dumps(spec), whole_key: json.dumps(room_for_all)}
-        room.patch_store(SPEC.store, entries)
+        times["skip"] = [following.isoformat()]
+        room.patch_store(SPEC.store, entries(room, node, whole, times))
         assert room.wait_bound("larger") == node
         assert room.wait_bound("late") == whole
     rules = Rules(schedulers=frozenset({SCHEDULER}), ends=tuple(leaders.ends))

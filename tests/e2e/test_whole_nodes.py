@@ -72,6 +72,13 @@ def write(corner: Corner, form: Form, count: int) -> str:
     return f"{corner.name}.whole"
 
 
+def release(corner: Corner, form: Form, key: str) -> None:
+    if form.is_object:
+        corner.delete_object("whole")
+    else:
+        corner.patch_store(form.store, {key: None})
+
+
 @pytest.mark.controlplane
 @pytest.mark.parametrize("form", [SPEC, OBJECT], ids=lambda form: form.name)
 def test_owners_alone_fill_whole_nodes_through_a_crash_and_a_new_node_until_the_end(
@@ -111,9 +118,6 @@ def test_owners_alone_fill_whole_nodes_through_a_crash_and_a_new_node_until_the_
         assert corner.wait_bound("train-4") == third
         assert corner.node_of("another") is None
 
-        if form.is_object:
-            corner.delete_object("whole")
-        else:
-            corner.patch_store(form.store, {key: None})
+        release(corner, form, key)
         assert corner.wait_bound("stranger") == second
         assert corner.wait_bound("another") == second

@@ -16,7 +16,7 @@ from hack.bed.proxy import Proxy
 from hack.chaos.moving.deadly import Deadly
 from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
-from hack.go_tool import GRPCURL
+from hack.go_tool import GRPCURL, HELM
 from hack.karpenter.running import source
 from hack.reserver_process import ReserverProcess
 from tests.e2e.apart.crowding import Shop
@@ -106,6 +106,12 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("bin")
     (folder / "grpcurl").symlink_to(GRPCURL.build())
     return f"{Path(sys.executable).parent}:{bin_dir()}:{folder}:{os.environ['PATH']}"
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The path of Helm, which is built once."""
+    return HELM.build()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.apart.test_patches import COMPONENT, configurations, dump
+from tests.e2e.apart.patching import COMPONENT, configurations, dump
 from tests.e2e.conftest import install_crd
 from tests.pages import Reader, commands, section
 

@@ -26,7 +26,7 @@ from tests.e2e.apart.test_kept import (
     passed,
     seat,
 )
-from tests.e2e.apart.test_upgrade import Operator, serving
+from tests.e2e.apart.versions import Operator, serving
 from tests.pages import section
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
@@ -140,6 +140,25 @@ def remove_leftovers(operator: Operator, told: list[dict[str, Any]]) -> None:
             operator.run(each["remedy"].split("`")[1])
 
 
+def add_nodes(world: Cluster, *names: str) -> None:
+    for name in names:
+        world.add_node(name)
+        if name in {"placed", "refills"}:
+            patch = {"metadata": {"labels": {"only": name}}}
+            world.send("PATCH", f"/api/v1/nodes/{name}", patch, MERGE)
+
+
+def reserve_newer(world: Cluster) -> None:
+    """Create reservations with fields that the first version lacks; return once they hold."""
+    for name, spec in NEWER.items():
+        world.reserve(name, with_namespace(spec), HOME)
+    for name in ("lends", "refills"):
+        wait_for(
+            lambda name=name: world.status(name, HOME).get("phase") == "Active",  # type: ignore[misc]
+            f"{name} holds",
+        )
+
+
 def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
     program = old_version(tmp_path / "old")
     for name in ("scheduler-config", "charts"):
@@ -153,11 +172,7 @@ def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_pat
         operator.run("kubectl apply -k old")
         wait_for(world.serves, "the CRD is served")
         world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
-        for name in (*nodes, *NEWER, "free"):
-            world.add_node(name)
-            if name in {"placed", "refills"}:
-                patch = {"metadata": {"labels": {"only": name}}}
-                world.send("PATCH", f"/api/v1/nodes/{name}", patch, MERGE)
+        add_nodes(world, *nodes, *NEWER, "free")
         with serving(world, tmp_path / "old.log", (), program, CRD) as reserver:
             begin(world, reserver)
             stranger = world.add_pod("stranger", STRANGER)
@@ -176,13 +191,7 @@ def test_an_upgrade_from_the_first_version_and_the_way_back_lose_no_hold(tmp_pat
             assert bind(reserver, world.add_pod("second", "6"), "claimed") == ""
             assert bind(reserver, world.add_pod("web-149", HELD), "owners-150") == ""
             assert bind(reserver, stranger, "free") == ""
-            for name, spec in NEWER.items():
-                world.reserve(name, with_namespace(spec), HOME)
-            for name in ("lends", "refills"):
-                wait_for(
-                    lambda name=name: world.status(name, HOME).get("phase") == "Active",  # type: ignore[misc]
-                    f"{name} holds",
-                )
+            reserve_newer(world)
             back_to_the_old_files(world, operator)
         held += ["lends", "refills"]
         with serving(world, tmp_path / "back.log", held, program, CRD):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -219,19 +220,24 @@ def test_a_deployment_with_a_standby_finds_its_certificates(reader: Reader) -> N
     reader.follow("Uninstall", but="delete -k")
 
 
-def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reader: Reader) -> None:
-    reader.follow("Standby", only="openssl")
-    data = {"ClusterConfiguration": CLUSTER_CONFIGURATION}  # As kubeadm leaves it in the cluster.
-    metadata = {"name": "kubeadm-config", "namespace": "kube-system"}
-    reader.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
-    reader.follow("Static pod")
+def patched_static_pod(reader: Reader) -> dict[str, Any]:
+    """Patch kube-scheduler's static pod as kubeadm does; return its containers by name."""
     kubeadm = [*yaml.safe_load_all((reader.folder / "kubeadm.yaml").read_text())]
     assert [each["kind"] for each in kubeadm] == ["ClusterConfiguration", "InitConfiguration"]
     apply = f"--local -f {STATIC_POD} --type json --patch-file kube-scheduler+json.yaml"
     patched = reader.run(f"kubectl patch {apply} -o yaml")
     (reader.folder / "patched.yaml").write_text(patched)
     reader.run("kubectl create --dry-run=server -f patched.yaml")
-    found = containers(yaml.safe_load(patched)["spec"])
+    return containers(yaml.safe_load(patched)["spec"])
+
+
+def test_the_clusters_own_kube_scheduler_asks_a_reserver_in_its_static_pod(reader: Reader) -> None:
+    reader.follow("Standby", only="openssl")
+    data = {"ClusterConfiguration": CLUSTER_CONFIGURATION}  # As kubeadm leaves it in the cluster.
+    metadata = {"name": "kubeadm-config", "namespace": "kube-system"}
+    reader.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    reader.follow("Static pod")
+    found = patched_static_pod(reader)
     assert f"--config={ON_NODES}/kube-scheduler.yaml" in found["kube-scheduler"]["command"]
     flags = [each.replace(ON_NODES, str(reader.folder)) for each in found["reserver"]["args"]]
     here = ("--health-address=127.0.0.1:0", "--grpc-address=127.0.0.1:0")

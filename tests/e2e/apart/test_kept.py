@@ -143,6 +143,12 @@ def bind(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
     return str(answer.get("Error") or "")
 
 
+def hold(world: Cluster, name: str, spec: dict[str, Any]) -> None:
+    """Create a Reservation, and return once it is in force."""
+    world.reserve(name, spec)
+    wait_for(lambda: world.status(name).get("phase") == "Active", f"{name} is in force")
+
+
 def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path: Path) -> None:
     with cluster() as world:
         plane, backup, ancient = world.plane, tmp_path / "backup", tmp_path / "ancient"
@@ -156,15 +162,13 @@ def test_what_was_restored_holds_and_what_no_longer_is_deletes_nothing(tmp_path:
         )
         with process as reserver:
             reserver.wait_ready()
-            world.reserve("early", seat("n0", "claimer"))
-            wait_for(lambda: world.status("early").get("phase") == "Active", "it is in force")
+            hold(world, "early", seat("n0", "claimer"))
             with at_rest(plane) as data:
                 shutil.copytree(data, backup)
             wait_for(reserver.is_ready, "the API server that is back is the same")
             stranger = world.add_pod("stranger", STRANGER)
             assert passed(reserver, stranger, "n0", "n1") == {"n1"}
-            world.reserve("late", seat("n1"))
-            wait_for(lambda: world.status("late").get("phase") == "Active", "it is in force")
+            hold(world, "late", seat("n1"))
             assert bind(reserver, world.add_pod("claimer", HELD), "n0") == ""
             wait_for(lambda: "early" not in world.names(), "the claimed entry is removed")
             assert reserver.process.poll() is None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -12,29 +9,20 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes.client.exceptions import ApiException
 
 from hack.chaos.moving.deadly import Deadly
 from hack.promises.check import Kind, Rules, judge, read_history
 from hack.promises.record import Recorder
 from hack.reserver_process import wait_for
 from tests.e2e.apart.conftest import SCHEDULER
-from tests.e2e.apart.yard import Moving, Yard, opened
-from tests.e2e.cluster import GROUP, Corner, on_node
+from tests.e2e.apart.policies import balancing, preferring, rebalanced, spreading
+from tests.e2e.apart.yard import Yard, opened
+from tests.e2e.cluster import GROUP, on_node
 
 NODE_AFFINITY = "RemovePodsViolatingNodeAffinity"
 SEATS = {Kind.EVICTED_WITHOUT_SEAT, Kind.SEAT_OUTLIVED}
 
 pytestmark = pytest.mark.controlplane
-
-
-def rebalanced(kubeconfig: Path, *flags: str) -> str:
-    """Run a round that writes PodMoves; return what it said."""
-    command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
-    command += ["--mode", "reserve-first", "--kubeconfig", str(kubeconfig), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_fragments_become_room_for_a_pod_that_fits_nowhere(
@@ -223,6 +211,15 @@ def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
     yard.wait_released()
 
 
+def assert_seats_were_kept(folder: Path) -> None:
+    """Judge a recorded history: no pod left before its seat was held, and no seat outlived it."""
+    history = read_history(folder)
+    assert {line.collection for line in history.lines} >= {"pods", "podmoves", "reservations"}
+    report = judge(history, Rules(schedulers=frozenset({SCHEDULER})))
+    broken = [each for each in report.violations if each.kind in SEATS]
+    assert not broken, broken
+
+
 def test_two_pods_on_full_nodes_change_places_through_a_third_one(
     yard: Yard, mishaps: Deadly, kubeconfig: Path, rebalance_kubeconfig: Path, tmp_path: Path
 ) -> None:
@@ -260,80 +257,4 @@ def test_two_pods_on_full_nodes_change_places_through_a_third_one(
     finally:
         mishaps.may_evict.set()
     assert (yard.nodes_of("web"), yard.nodes_of("db")) == ([second], [first])
-    history = read_history(tmp_path)
-    assert {line.collection for line in history.lines} >= {"pods", "podmoves", "reservations"}
-    report = judge(history, Rules(schedulers=frozenset({SCHEDULER})))
-    broken = [each for each in report.violations if each.kind in SEATS]
-    assert not broken, broken
-
-
-def preferring(role: str) -> dict[str, Any]:
-    """Return the affinity of a pod that would rather be on nodes of a role."""
-    terms = {"matchExpressions": [{"key": "role", "operator": "In", "values": [role]}]}
-    preferred = [{"weight": 10, "preference": terms}]
-    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-
-
-def spreading(selector: str) -> dict[str, Any]:
-    """Return a policy that spreads equal pods over the nodes with some labels."""
-    return balancing(selector, "RemoveDuplicates", "balance")
-
-
-def balancing(selector: str, plugin: str, point: str, **args: Any) -> dict[str, Any]:
-    """Return a policy of one plugin for the nodes with some labels."""
-    config = {"DefaultEvictor": {"nodeSelector": selector}, plugin: args}
-    profile = {
-        "name": "e2e",
-        "pluginConfig": [{"name": name, "args": args} for name, args in config.items()],
-        "plugins": {point: {"enabled": [plugin]}},
-    }
-    version, kind = "descheduler/v1alpha2", "DeschedulerPolicy"
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "nodeSelector": selector,
-        "profiles": [profile],
-    }
-
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no pod": ({"pod": {"name": ""}}, "spec.pod.name"),
-    "a move that follows itself": ({"pod": {"name": "web-0", "after": "bad"}}, "spec.pod.after"),
-    "a pod that has yet to come, by its UID": (
-        {"pod": {"name": "web-0", "after": "first", "uid": "u"}},
-        "spec.pod",
-    ),
-    "a node and labels": ({"to": {"node": "a", "nodeSelector": {"b": "c"}}}, "spec.to"),
-    "an endless move": ({"timeout": "25h"}, "spec.timeout"),
-    "no time": ({"timeout": "0s"}, "spec.timeout"),
-    "a group without seats": (
-        {"mode": "EvictOnly", "group": {"name": "drain", "size": 2}},
-        "spec.group",
-    ),
-    "a group of nobody": ({"group": {"name": "drain", "size": 0}}, "spec.group.size"),
-    "an unknown mode": ({"mode": "Now"}, "spec.mode"),
-    "a grace period of a week": (
-        {"deleteOptions": {"gracePeriodSeconds": 604_800}},
-        "spec.deleteOptions.gracePeriodSeconds",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_can_be_refused_at_once_is_refused_with_the_name_of_the_field(
-    corner: Corner, case: str
-) -> None:
-    spec, field = REFUSED[case]
-    with pytest.raises(ApiException) as refusal:
-        Moving(corner).move("bad", **({"pod": {"name": "web-0"}} | spec))
-    causes = json.loads(refusal.value.body or "")["details"]["causes"]
-    assert (refusal.value.status, field in [cause["field"] for cause in causes]) == (422, True)
-
-
-def test_of_a_move_only_whether_it_is_paused_and_kept_may_change(corner: Corner) -> None:
-    moving = Moving(corner)
-    moving.move("web", "web-0", to={"node": "a"}, timeout="1h30m")
-    moving.change("web", paused=True, ttlSecondsAfterFinished=60)
-    for change in ({"pod": {"name": "web-1"}}, {"to": None}, {"timeout": "2h"}):
-        with pytest.raises(ApiException, match="cannot be changed"):
-            moving.change("web", **change)
+    assert_seats_were_kept(tmp_path)

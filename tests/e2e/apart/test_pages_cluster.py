@@ -15,7 +15,7 @@ from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.nodes import create_nodes
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.apart.test_patches import ASKED, COMPONENT, configurations, dump, is_trusted
+from tests.e2e.apart.patching import ASKED, COMPONENT, configurations, dump, is_trusted
 from tests.e2e.cluster import shop
 from tests.e2e.conftest import install_crd
 from tests.e2e.forms import NAMED_STORE

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import socket
-import ssl
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,50 +10,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from kubernetes.client import AdmissionregistrationV1Api, AppsV1Api, CustomObjectsApi
+from kubernetes.client import AdmissionregistrationV1Api, AppsV1Api
 from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import ReserverProcess, wait_for
-from reserver.k8s import credentials
-from reserver.k8s.client import ApiClient
-from reserver.k8s.objects.pod_annotations import MARKS_ANNOTATION
 from reserver.patches.slots import RETURN_AFTER_S
 from reserver.webhook.certificate_secret import SECRET
+from tests.e2e.apart.patching import (
+    COMPONENT,
+    HOME,
+    UNREADABLE,
+    Shop,
+    configurations,
+    create_at_once,
+    dump,
+    is_patched,
+    is_trusted,
+    manifest,
+    play_kubelet,
+    resize,
+    served,
+)
 from tests.e2e.apart.yard import Cordoned, wait_begun
 from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.conftest import account, install_crd
-from tests.e2e.forms import OBJECT, OBJECTS
+from tests.e2e.forms import OBJECT
 from tests.e2e.test_status import wait_status
 from tests.rights.audit import WEBHOOKS
 
 pytestmark = pytest.mark.controlplane
-
-COMPONENT = Path(__file__).parents[3] / "scheduler-config/components/webhooks"
-HOME = "reserver-system"
-ASKED = "e2e-asks-webhooks"
-
-
-UNREADABLE = {
-    "apiVersion": "v1",
-    "kind": "Secret",
-    "type": "kubernetes.io/tls",
-    "metadata": {"name": SECRET, "namespace": HOME},
-    "data": {"tls.crt": "", "tls.key": ""},
-}
-"""A Secret for Reserver to replace at its start; after a deletion it creates a new one."""
-
-
-def configurations(port: int) -> Iterator[dict[str, Any]]:
-    """Yield the configurations that we ship, for a server on loopback and namespaces of ours."""
-    for document in yaml.safe_load_all((COMPONENT / "configurations.yaml").read_text()):
-        for hook in document["webhooks"]:
-            path = hook["clientConfig"].pop("service")["path"]
-            hook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{path}"
-            ours = {"key": ASKED, "operator": "Exists"}
-            hook["namespaceSelector"]["matchExpressions"].append(ours)
-        yield document
 
 
 @pytest.fixture(scope="module")
@@ -81,96 +63,6 @@ def hooks(
     admission: Any = AdmissionregistrationV1Api(api.api_client)
     admission.delete_mutating_webhook_configuration("reserver")
     admission.delete_validating_webhook_configuration("reserver")
-
-
-def dump(path: Path, document: dict[str, Any]) -> Path:
-    path.write_text(json.dumps(document))
-    return path
-
-
-def is_trusted(api: Any, port: int) -> bool:
-    admission: Any = AdmissionregistrationV1Api(api.api_client)
-    (hook,) = admission.read_validating_webhook_configuration("reserver").webhooks
-    return bool(hook.client_config.ca_bundle) and bool(served(port))
-
-
-def served(port: int) -> str:
-    """Return the certificate that the webhooks are served with; empty while there is none."""
-    try:
-        return ssl.get_server_certificate(("127.0.0.1", port))
-    except OSError:
-        return ""
-
-
-class Shop:
-    """A namespace that the webhooks are asked about.
-
-    Attributes:
-        corner: of the cluster, with this namespace.
-    """
-
-    def __init__(self, corner: Corner) -> None:
-        self.corner = corner
-        self._objects: Any = CustomObjectsApi(corner.api.api_client)
-        corner.api.patch_namespace(corner.name, {"metadata": {"labels": {ASKED: "yes"}}})
-
-    @property
-    def where(self) -> tuple[str, ...]:
-        return (*OBJECTS, self.corner.name, "schedpatches")
-
-    def patch(self, name: str, count: int, **spec: Any) -> None:
-        """Create a SchedPatch for pods of the service `test`, and return once it is active."""
-        self.write(name, count, **spec)
-        wait_for(lambda: self.reason(name) == "Patching", f"{name} is active")
-
-    def write(self, name: str, count: int, **spec: Any) -> None:
-        labels = {"matchLabels": {"service": "test"}}
-        spec = {"selector": labels, "maxCount": count, "tolerations": [{"key": name}], **spec}
-        body = {"apiVersion": "/".join(OBJECTS), "kind": "SchedPatch", "metadata": {"name": name}}
-        self._objects.create_namespaced_custom_object(*self.where, {**body, "spec": spec})
-
-    def names(self) -> list[str]:
-        items = self._objects.list_namespaced_custom_object(*self.where)["items"]
-        return [item["metadata"]["name"] for item in items]
-
-    def status(self, name: str) -> dict[str, Any]:
-        found = self._objects.get_namespaced_custom_object(*self.where, name)
-        status: dict[str, Any] = found.get("status", {})
-        return status
-
-    def reason(self, name: str, kind: str = "Active") -> str:
-        conditions = self.status(name).get("conditions", ())
-        return next((each["reason"] for each in conditions if each["type"] == kind), "")
-
-    def wait_patched(self, name: str, count: int) -> None:
-        wait_for(
-            lambda: self.status(name).get("patchedPods") == count,
-            f"{name} says that {count} pods are patched",
-        )
-
-    def marks(self) -> Counter[str]:
-        """Return how many pods have each mark."""
-        return Counter(
-            mark
-            for pod in self.corner.api.list_namespaced_pod(self.corner.name).items
-            for mark in json.loads((pod.metadata.annotations or {}).get(MARKS_ANNOTATION, "[]"))
-        )
-
-    def create(self, name: str, **metadata: Any) -> Any:
-        return self.corner.api.create_namespaced_pod(self.corner.name, manifest(name, **metadata))
-
-
-def manifest(name: str, **metadata: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"service": "test"}, **metadata},
-        "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "none"}]},
-    }
-
-
-def is_patched(pod: Any) -> bool:
-    return MARKS_ANNOTATION in (pod.metadata.annotations or {})
 
 
 @pytest.fixture
@@ -200,14 +92,6 @@ def refused(hooks: ReserverProcess, kubeconfig: Path, api: Any) -> Iterator[tupl
     api.delete_namespaced_resource_quota("none", corner.name)
     yield shop, began
     corner.close()
-
-
-async def create_at_once(kubeconfig: Path, namespace: str, count: int, query: str = "") -> None:
-    path = f"/api/v1/namespaces/{namespace}/pods{query}"
-    async with ApiClient(await credentials.load(kubeconfig), connections=count) as client:
-        await asyncio.gather(
-            *(client.create(path, manifest(f"web-{number}")) for number in range(count))
-        )
 
 
 @pytest.mark.release
@@ -247,14 +131,26 @@ def test_several_patches_are_merged_by_name_and_what_contradicts_is_named(shop: 
     assert shop.status("b")["patchedPods"] == 0
 
 
+def deployment(corner: Corner) -> dict[str, Any]:
+    """Return a Deployment of two pods that a SchedPatch selects."""
+    spec = manifest("web")["spec"] | {
+        "schedulerName": corner.scheduler,
+        "nodeSelector": {GROUP: corner.name},
+    }
+    labels = {"service": "test"}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    return {
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
 def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> None:
     corner = shop.corner
     here, there = corner.add_nodes(2, cpu="4")
     corner.create_pod("filler", {"cpu": "1"}, nodeSelector={"kubernetes.io/hostname": there})
     corner.wait_bound("filler")
     apps: Any = AppsV1Api(corner.api.api_client)
-    template = manifest("web")
-    template["spec"] |= {"schedulerName": corner.scheduler, "nodeSelector": {GROUP: corner.name}}
 
     def nodes() -> dict[str, str]:
         listed = corner.api.list_namespaced_pod(corner.name, label_selector="service=test").items
@@ -265,20 +161,7 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
         }
 
     with Cordoned(corner.api, {there}):
-        apps.create_namespaced_deployment(
-            corner.name,
-            {
-                "metadata": {"name": "web"},
-                "spec": {
-                    "replicas": 2,
-                    "selector": {"matchLabels": {"service": "test"}},
-                    "template": {
-                        "metadata": {"labels": {"service": "test"}},
-                        "spec": template["spec"],
-                    },
-                },
-            },
-        )
+        apps.create_namespaced_deployment(corner.name, deployment(corner))
         wait_begun(corner, "service=test", here, 2)
     terms = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [there]}]
     preferred = [{"weight": 100, "preference": {"matchExpressions": terms}}]
@@ -295,28 +178,6 @@ def test_a_pod_of_a_deployment_moves_by_a_patch_and_a_deletion(shop: Shop) -> No
 def test_a_patch_that_expired_long_ago_is_deleted(shop: Shop) -> None:
     shop.write("old", 1, expiresAt="2020-01-31T00:00:00Z")
     wait_for(lambda: shop.names() == [], "it is gone")
-
-
-def play_kubelet(corner: Corner, name: str, cpu: str) -> None:
-    """Say what a container has, as a kubelet does that can resize; KWOK says nothing of it."""
-    wait_for(lambda: corner.pod(name).status.container_statuses, f"{name} runs")
-    path = "/status/containerStatuses/0"
-    body = [
-        {"op": "add", "path": f"{path}/resources", "value": {"requests": {"cpu": cpu}}},
-        {"op": "add", "path": f"{path}/allocatedResources", "value": {"cpu": cpu}},
-    ]
-    corner.api.patch_namespaced_pod_status(name, corner.name, body)
-
-
-def resize(kubeconfig: Path, corner: Corner, cpu: str) -> str:
-    """Resize a pod as a user does; return what kubectl says."""
-    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
-    patch = json.dumps({"spec": {"containers": [container]}})
-    arguments = ("-n", corner.name, "patch", "pod", "web-0", "--subresource=resize", "-p", patch)
-    try:
-        return kubectl(kubeconfig, *arguments)
-    except subprocess.CalledProcessError as exc:
-        return str(exc.stderr)
 
 
 def test_a_pod_does_not_grow_into_room_that_is_held(shop: Shop, kubeconfig: Path) -> None:

@@ -19,7 +19,7 @@ from hack.controlplane.build import HOME as BUILT
 from hack.controlplane.kubeconfig import kubectl
 from hack.go_tool import HELM
 from hack.programs import done
-from tests.e2e.apart.test_chart import by_key
+from tests.e2e.apart.rendering import by_key
 from tests.installing import empty_cluster
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]

@@ -21,7 +21,7 @@ from kubernetes.client.exceptions import ApiException
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
-from tests.e2e.apart.test_rolls import BOOTSTRAP, HOME, ROLE, TYPO, bootstrap
+from tests.e2e.apart.rolling import BOOTSTRAP, HOME, ROLE, TYPO, bootstrap
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
 

@@ -1,25 +1,17 @@
 """An upgrade and the way back, by the files of both versions: no hold is lost for a moment.
 
-As in `test_kept`, nobody schedules here. A newer version is this one with more fields.
+As in `test_kept`, no scheduler runs here. A newer version is this one with more fields.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hack.controlplane.build import bin_dir
 from hack.controlplane.cluster import ControlPlane
-from hack.go_tool import HELM
-from hack.programs import done
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.test_kept import (
     GROUP,
@@ -27,21 +19,19 @@ from tests.e2e.apart.test_kept import (
     HOME,
     MERGE,
     ROOT,
-    STRANGER,
     Cluster,
-    Strangers,
     bind,
     companion,
     old_version,
     seat,
 )
+from tests.e2e.apart.versions import RULES, Operator, newer_version, serving
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(300)]
 
 BEFORE = "5333c49f"
 """The last commit before ConfigMaps had fields of a newer version."""
 
-FLAGS = ("--pod-moves", "--default-quota=none", "--crd", "--reservation-store=object")
 OWNERS = [{"pod": {"name": "web", "namespace": "shop"}}]
 HELD_ON = ("object", "claimed", "json", "yaml")
 """The names of nodes with a hold of the same name."""
@@ -76,96 +66,6 @@ MOVE = {
     "spec": {"pod": {"name": "leaves"}, "to": {"node": "to"}, "timeout": "30m"},
 }
 MOVES = f"{GROUP}/namespaces/shop/podmoves"
-RULES = "resources: [VERSION/scheduler-config/base]\n"
-RULES += "components: [VERSION/scheduler-config/components/moves]\n"
-
-
-class Operator:
-    """Somebody who has the files of both versions, and types what docs/upgrade.md says."""
-
-    def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        self.plane, self.folder = plane, folder
-        (folder / "helm").symlink_to(HELM.build())
-
-    @property
-    def _programs(self) -> tuple[Path | str, ...]:
-        return self.folder, bin_dir(), Path(sys.executable).parent, os.environ["PATH"]
-
-    def run(self, line: str, status: int = 0) -> str:
-        told = done(
-            *("bash", "-c", line),
-            timeout_s=60,
-            cwd=self.folder,
-            env={
-                "PATH": ":".join(map(str, self._programs)),
-                "KUBECONFIG": str(self.plane.kubeconfig),
-                "HOME": str(self.folder),
-            },
-        )
-        assert told.returncode == status, f"{line}\n{told.stdout}{told.stderr}"
-        return str(told.stdout)
-
-    def kustomize(self, version: str) -> None:
-        """Apply the files of a version."""
-        (self.folder / "kustomization.yaml").write_text(RULES.replace("VERSION", version))
-        self.run("kubectl apply -k .")
-
-
-@contextmanager
-def serving(
-    world: Cluster,
-    log: Path,
-    held: Sequence[str],
-    program: Sequence[str] = (),
-    flags: Sequence[str] = FLAGS,
-) -> Iterator[ReserverProcess]:
-    """Run a version of Reserver while strangers ask for what is held, and get none of it."""
-    more: dict[str, Any] = {"program": program, "logs_addresses": False} if program else {}
-    stranger = world.add_pod(f"of-{log.name}", STRANGER)
-    process = ReserverProcess(world.plane.kubeconfig, log, *flags, wait_ready=False, **more)
-    with process as reserver:
-        strangers = Strangers(reserver, stranger, list(held))
-        strangers.start()
-        try:
-            reserver.wait_ready()
-            yield reserver
-            wait_for(lambda: strangers.free > 20, "strangers were judged")
-        finally:
-            strangers.over.set()
-            strangers.join()
-        assert not strangers.lost, log.name
-        for node in held:
-            assert "held by" in answer(reserver, stranger, node), (log.name, node)
-
-
-def answer(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
-    """Return what Bind says once the watches are up to date; empty if it has bound the pod."""
-
-    def said() -> tuple[str] | None:
-        told = bind(reserver, pod, node)
-        return None if "is out of date" in told else (told,)
-
-    return wait_for(said, f"{node} is judged")[0]
-
-
-def newer_version(folder: Path) -> tuple[str, ...]:
-    """Return a program like this one whose reservations have three more fields."""
-    shutil.copytree(ROOT / "reserver", folder / "reserver")
-    codec = folder / "reserver/stores/codec"
-    for file, after, fields in (
-        ("spec_codec.py", "    owners: list[OwnerEntry]\n    resources", "tenancy slots_per_pod"),
-        ("owner_codec.py", "    replaces: _Replaced | None = None\n", "tier"),
-    ):
-        text = (codec / file).read_text()
-        assert after in text
-        more = "".join(f"    {field}: str | int = 0\n" for field in fields.split())
-        before, _, rest = text.partition(after)
-        at = rest.index("\n") + 1 if "resources" in after else 0
-        (codec / file).write_text(before + after + rest[:at] + more + rest[at:])
-    (folder / "kube_reserver-9.0.0.dist-info").mkdir()
-    metadata = "Metadata-Version: 2.1\nName: kube-reserver\nVersion: 9.0.0\n"
-    (folder / "kube_reserver-9.0.0.dist-info/METADATA").write_text(metadata)
-    return ("env", f"PYTHONPATH={folder}", sys.executable, "-P", "-m", "reserver")
 
 
 def begin_move(world: Cluster) -> dict[str, Any]:
@@ -207,6 +107,17 @@ def begin(world: Cluster, reserver: ReserverProcess) -> None:
     wait_for(lambda: phase_of(world) == "Landing", "the pod is evicted, and its seat is held")
 
 
+def reserve_newer(world: Cluster) -> None:
+    """Reserve with fields that older versions lack, in both stores; return once they hold."""
+    texts = {key: json.dumps(entry) for key, entry in OF_NEWER.items()}
+    world.send("PATCH", STORE, {"data": texts}, MERGE)
+    wait_for(lambda: companion(world).keys() >= OF_NEWER.keys(), "the newer keys hold")
+    for name, spec in OBJECTS.items():
+        world.reserve(name, spec)
+    wait_for(lambda: world.status("lends").get("phase") == "Active", "a lender holds")
+    wait_for(lambda: world.status("recurs").get("phase"), "the recurring one has a status")
+
+
 @pytest.mark.release
 def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
     old = old_version(tmp_path / "old", BEFORE, "charts")
@@ -225,13 +136,7 @@ def test_an_upgrade_and_the_way_back_lose_no_hold(tmp_path: Path) -> None:
         held = [*HELD_ON, "to"]
         operator.kustomize("new")
         with serving(world, tmp_path / "up.log", held, newer):
-            texts = {key: json.dumps(entry) for key, entry in OF_NEWER.items()}
-            world.send("PATCH", STORE, {"data": texts}, MERGE)
-            wait_for(lambda: companion(world).keys() >= OF_NEWER.keys(), "the newer keys hold")
-            for name, spec in OBJECTS.items():
-                world.reserve(name, spec)
-            wait_for(lambda: world.status("lends").get("phase") == "Active", "a lender holds")
-            wait_for(lambda: world.status("recurs").get("phase"), "what recurs is told of")
+            reserve_newer(world)
         held.append("lends")
         with serving(world, tmp_path / "back.log", [*held, "newer"]) as reserver:
             wait_for(lambda: "slotsPerPod" in companion(world)["newer"], "it says what it ignores")
