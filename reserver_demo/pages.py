@@ -35,31 +35,7 @@ def pages(folder: Path, address: str = "") -> Iterator[Page]:
     )
     if address:
         yield Page("a browser", ("Nodes, reservations and their times, live:", f"  {address}"))
-    yield Page(
-        "reserve",
-        (
-            "Hold a CPU for a pod that does not exist yet. The hold appears below at once.",
-            "  reserver create web --node worker-2 --owner pod/web-0 -n default --cpu 1",
-            "  reserver get",
-        ),
-    )
-    yield Page(
-        "a stranger, and the owner",
-        (
-            "The stranger lands wherever half a CPU is free; web-0 lands on its seat, and the",
-            "reservation is over: it is claimed.",
-            f"  {create_command('stranger')}",
-            f"  {create_command('web-0')}  # on worker-2",
-        ),
-    )
-    yield Page(
-        "why does a pod wait?",
-        (
-            "waiting-pod wants 4 CPUs, which are held on worker-1 for nightly-0.",
-            "  reserver explain pod default/waiting-pod",
-            "  reserver create typo --node worker-3 --owner pod/a --cpu 64  # refused",
-        ),
-    )
+    yield from _with_reservations()
     if shutil.which("kubectl"):
         yield from _with_kubectl()
     if EXAMPLE.exists():
@@ -98,5 +74,33 @@ def _with_kubectl() -> Iterator[Page]:
             "  kubectl wait rsv/seat --for condition=Backed",
             "  kubectl get rsv",
             "  kubectl explain rsv.spec",
+        ),
+    )
+
+
+def _with_reservations() -> Iterator[Page]:
+    yield Page(
+        "reserve",
+        (
+            "Hold a CPU for a pod that does not exist yet. The hold appears below at once.",
+            "  reserver create web --node worker-2 --owner pod/web-0 -n default --cpu 1",
+            "  reserver get",
+        ),
+    )
+    yield Page(
+        "a stranger, and the owner",
+        (
+            "The stranger lands wherever half a CPU is free; web-0 lands on its seat, and the",
+            "reservation is over: it is claimed.",
+            f"  {create_command('stranger')}",
+            f"  {create_command('web-0')}  # on worker-2",
+        ),
+    )
+    yield Page(
+        "why does a pod wait?",
+        (
+            "waiting-pod wants 4 CPUs, which are held on worker-1 for nightly-0.",
+            "  reserver explain pod default/waiting-pod",
+            "  reserver create typo --node worker-3 --owner pod/a --cpu 64  # refused",
         ),
     )

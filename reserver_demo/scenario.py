@@ -147,6 +147,11 @@ def reservation(pod: str, node: str, cpu: str, expires_at: float) -> str:
 
 def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
     """Return the scenario; `now` returns unix seconds. A step fits on a line of 78 columns."""
+    return (*_first_seat(stage, now), *_ends_and_waits(stage, now))
+
+
+def _first_seat(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
+    """Return the steps up to the owner on its seat, and a stranger on the rest of its node."""
     return (
         Step(
             text="Three workers with 8 CPUs each, and an empty store of reservations",
@@ -180,6 +185,12 @@ def steps(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
             act=lambda: stage.create_pods({"small-pod": "4"}),
             came_true=lambda: stage.are_on({"small-pod": "worker-1", "normal-pod": ""}),
         ),
+    )
+
+
+def _ends_and_waits(stage: Stage, now: Callable[[], float]) -> tuple[Step, ...]:
+    """Return the steps of an expiry, a broken entry, and a pod that waits."""
+    return (
         Step(
             text="Half a CPU of worker-2 is reserved for three seconds",
             act=lambda: stage.write("brief", reservation("nobody", "worker-2", "500m", now() + 3)),

@@ -102,6 +102,20 @@ def _node(index: int, chance: random.Random) -> dict[str, Any]:
     return {"kind": "Node", **document}
 
 
+def _node_affinity(chance: random.Random) -> dict[str, Any]:
+    """Return a node affinity to one or two pools, required or preferred."""
+    pools = [f"pool-{chance.randrange(4)}" for _ in range(2)]
+    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": pools}]}
+    required = {"nodeSelectorTerms": [term]}
+    preferred = [{"weight": 10, "preference": term}]
+    return chance.choice(
+        (
+            {"requiredDuringSchedulingIgnoredDuringExecution": required},
+            {"preferredDuringSchedulingIgnoredDuringExecution": preferred},
+        )
+    )
+
+
 def _owner(number: int, chance: random.Random) -> dict[str, Any]:
     """Return the values that the pods of one ReplicaSet share."""
     labels = {"app": f"app-{number}", "pod-template-hash": f"{number:010x}"}
@@ -119,22 +133,7 @@ def _owner(number: int, chance: random.Random) -> dict[str, Any]:
             "requiredDuringSchedulingIgnoredDuringExecution": [term]
         }
     if chance.random() < 0.2:  # noqa: PLR2004 - as above
-        pools = [f"pool-{chance.randrange(4)}" for _ in range(2)]
-        pools_term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": pools}]}
-        spec["affinity"]["nodeAffinity"] = chance.choice(
-            (
-                {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [pools_term]
-                    }
-                },
-                {
-                    "preferredDuringSchedulingIgnoredDuringExecution": [
-                        {"weight": 10, "preference": pools_term}
-                    ]
-                },
-            )
-        )
+        spec["affinity"]["nodeAffinity"] = _node_affinity(chance)
     return {
         "name": f"app-{number}-{number:010x}",
         "namespace": f"team-{number % _NAMESPACES}",

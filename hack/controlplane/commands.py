@@ -67,6 +67,14 @@ def etcd(files: Files, port: int) -> Command:
     ]
 
 
+def _audit_flags(files: Files, policy: Path) -> Command:
+    return [
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={files.audit_log}",
+        "--audit-log-maxsize=100000",  # one file, however long the tests take; 0 is 100 MB
+    ]
+
+
 def apiserver(
     files: Files,
     etcd_port: int,
@@ -91,15 +99,7 @@ def apiserver(
     alone = (
         [] if controllers else ["--disable-admission-plugins=TaintNodesByCondition,ServiceAccount"]
     )
-    audited: Command = (
-        [
-            f"--audit-policy-file={audit_policy}",
-            f"--audit-log-path={files.audit_log}",
-            "--audit-log-maxsize=100000",  # one file, however long the tests take; 0 is 100 MB
-        ]
-        if audit_policy
-        else []
-    )
+    audited: Command = _audit_flags(files, audit_policy) if audit_policy else []
     return [
         files.binaries / "kube-apiserver",
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",

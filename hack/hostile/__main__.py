@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from rich.console import Console
@@ -48,6 +48,7 @@ _FLAGS = (
     "--provisioning-requests",
     "--pod-moves",
 )
+_TENANT_KUBECONFIG = "tenant-kubeconfig"
 _SHOWN_S = 10.0
 _MOST_ENDS = 20
 _MOST = 5
@@ -95,6 +96,23 @@ def _options() -> argparse.Namespace:
     return options
 
 
+def _tenants(
+    options: argparse.Namespace, folder: Path, reserver: ReserverProcess, webhooks: HeldPort
+) -> AbstractContextManager[None]:
+    """Have the hostile tenants at work until the block ends."""
+    return at_work(
+        folder / _TENANT_KUBECONFIG,
+        folder,
+        nodes=options.nodes,
+        node_name=NODE_NAME,
+        grpc_address=reserver.grpc_address,
+        webhook_url=f"https://127.0.0.1:{webhooks.number}",
+        rate=options.writes,
+        only=options.only,
+        scheduler=SCHEDULER,
+    )
+
+
 def _measure(
     options: argparse.Namespace, plane: ControlPlane, api: Api, folder: Path, console: Console
 ) -> Found:
@@ -103,14 +121,12 @@ def _measure(
     def show(text: str) -> None:
         console.print(f"{time.monotonic() - began:4.0f} s  {text}", highlight=False)
 
-    carried_out = (*MOVES, *WEBHOOKS)
-    kubeconfig = install(plane.kubeconfig, plane.folder, TENANT, components=carried_out)
+    kubeconfig = install(plane.kubeconfig, plane.folder, TENANT, components=(*MOVES, *WEBHOOKS))
     webhooks = HeldPort()
     world = World.create(
         api, nodes=options.nodes, pods=options.pods, holds=options.holds, show=show
     )
-    own = folder / "tenant-kubeconfig"
-    tenant_kubeconfig(plane.kubeconfig, api, own)
+    tenant_kubeconfig(plane.kubeconfig, api, folder / _TENANT_KUBECONFIG)
     with (
         serving(FLOOR) as server,
         Client(server.port()) as floor,
@@ -126,17 +142,7 @@ def _measure(
         show(f"this machine takes {slow:.1f} times as long as an idle core")
         show("the tenants come")
         crowd(api, world.nodes)
-        with at_work(
-            own,
-            folder,
-            nodes=options.nodes,
-            node_name=NODE_NAME,
-            grpc_address=reserver.grpc_address,
-            webhook_url=f"https://127.0.0.1:{webhooks.number}",
-            rate=options.writes,
-            only=options.only,
-            scheduler=SCHEDULER,
-        ):
+        with _tenants(options, folder, reserver, webhooks):
             hostile = probe.run("hostile", options.seconds, kubelet.attend)
             hostile_starts = kubelet.restart(options.starts)
     return Found(

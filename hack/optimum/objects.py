@@ -36,6 +36,28 @@ def _node(machine: Machine) -> dict[str, object]:
     }
 
 
+def _affinity(app: App) -> dict[str, object]:
+    """Return required terms: towards a near app in the zone, away from apps on the node."""
+    affinity = {
+        "podAffinity": [(app.near, "topology.kubernetes.io/zone")] if app.near else [],
+        "podAntiAffinity": [
+            (each, "kubernetes.io/hostname")
+            for each in (app.name if app.apart else "", app.away)
+            if each
+        ],
+    }
+    return {
+        kind: {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": key, "labelSelector": {"matchLabels": {"app": other}}}
+                for other, key in terms
+            ]
+        }
+        for kind, terms in affinity.items()
+        if terms
+    }
+
+
 def _pod(name: str, app: App, node: str) -> dict[str, object]:
     owner = {
         "apiVersion": "apps/v1",
@@ -45,14 +67,6 @@ def _pod(name: str, app: App, node: str) -> dict[str, object]:
         "controller": True,
     }
     asked = {"cpu": f"{app.cpu}m", "memory": f"{app.memory}Mi"}
-    affinity = {
-        "podAffinity": [(app.near, "topology.kubernetes.io/zone")] if app.near else [],
-        "podAntiAffinity": [
-            (each, "kubernetes.io/hostname")
-            for each in (app.name if app.apart else "", app.away)
-            if each
-        ],
-    }
     spread = {
         "maxSkew": app.skew,
         "topologyKey": "topology.kubernetes.io/zone",
@@ -64,16 +78,7 @@ def _pod(name: str, app: App, node: str) -> dict[str, object]:
         "nodeSelector": {"pool": app.pool} if app.pool else {},
         "tolerations": [{"operator": "Exists"}] if app.tolerates else [],
         "topologySpreadConstraints": [spread] if app.skew else [],
-        "affinity": {
-            kind: {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": key, "labelSelector": {"matchLabels": {"app": other}}}
-                    for other, key in terms
-                ]
-            }
-            for kind, terms in affinity.items()
-            if terms
-        },
+        "affinity": _affinity(app),
     }
     if node:
         spec["nodeName"] = node

@@ -99,25 +99,25 @@ def each_command(stage: Stage) -> list[Invocation]:
     ]
 
 
+def _calls(way: dict[str, str]) -> list[Invocation]:
+    """Return commands that call Reserver, by the way that environment variables give."""
+    return [
+        Invocation(("watch",), way, lasts=True),
+        Invocation(("watch", "-o", "json"), way, lasts=True, has_terminal=True),
+        Invocation(("get", "-w"), way, lasts=True, has_terminal=True),
+        Invocation(("release", "--all"), way, lasts=True, has_terminal=True),
+        Invocation(("create", "-f", "-"), way, lasts=True),
+        Invocation(("get",), way, statuses=_OWN),
+        Invocation(("explain", "pod", "shop/web-0"), way, statuses=_OWN),
+        Invocation(("top", "nodes"), way, statuses=_OWN),
+        Invocation(("dump",), way, statuses=_OWN),
+        Invocation(("history",), way, statuses=_OWN),
+    ]
+
+
 def live(stage: Stage) -> list[Invocation]:
     """Return commands with a Reserver that answers, direct and tunnelled, and some that wait."""
     direct, tunnelled = {"RESERVER_ADDRESS": stage.address}, {"KUBECONFIG": stage.kubeconfig}
-    both = [
-        made
-        for way in (direct, tunnelled)
-        for made in (
-            Invocation(("watch",), way, lasts=True),
-            Invocation(("watch", "-o", "json"), way, lasts=True, has_terminal=True),
-            Invocation(("get", "-w"), way, lasts=True, has_terminal=True),
-            Invocation(("release", "--all"), way, lasts=True, has_terminal=True),
-            Invocation(("create", "-f", "-"), way, lasts=True),
-            Invocation(("get",), way, statuses=_OWN),
-            Invocation(("explain", "pod", "shop/web-0"), way, statuses=_OWN),
-            Invocation(("top", "nodes"), way, statuses=_OWN),
-            Invocation(("dump",), way, statuses=_OWN),
-            Invocation(("history",), way, statuses=_OWN),
-        )
-    ]
     api = {"KUBECONFIG": stage.kubeconfig}
     silent = {"RESERVER_ADDRESS": stage.silent_address, "KUBECONFIG": stage.silent_kubeconfig}
     complete = {
@@ -129,7 +129,8 @@ def live(stage: Stage) -> list[Invocation]:
     policy = ("--policy-config-file", stage.policy)
     interval = ("rebalance", "run", *policy, "--descheduling-interval", "5m")
     return [
-        *both,
+        *_calls(direct),
+        *_calls(tunnelled),
         Invocation(("moves", "-w"), api, lasts=True),
         Invocation(("move", "shop/web-0"), api, statuses=_OWN),
         Invocation(("drain", "worker-2", "--dry-run"), api, statuses=_OWN),

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -129,6 +129,40 @@ class Journal:
             self._file.close()
 
 
+def _config_maps(
+    core: Any,  # noqa: ANN401 - as below
+    configmaps: Sequence[str],
+    label_namespace: str,
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the lists of stores: by their label in one namespace, and by `namespace/name`."""
+    listing = partial(core.list_namespaced_config_map, label_namespace, label_selector=_LABEL)
+    yield "configmaps", listing
+    for configmap in configmaps:
+        namespace, name = configmap.split("/")
+        selector = f"metadata.name={name}"
+        yield (
+            "configmaps",
+            partial(core.list_namespaced_config_map, namespace, field_selector=selector),
+        )
+
+
+def _collections(
+    core: Any,  # noqa: ANN401 - as below
+    kinds: Sequence[str],
+    not_in: str,
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the lists of pods, nodes and custom objects outside a namespace."""
+    elsewhere = {"field_selector": f"metadata.namespace!={not_in}"} if not_in else {}
+    yield "pods", partial(core.list_pod_for_all_namespaces, **elsewhere)
+    yield "nodes", core.list_node
+    if "podmoves" in kinds:
+        yield "persistentvolumes", core.list_persistent_volume
+        yield "persistentvolumeclaims", core.list_persistent_volume_claim_for_all_namespaces
+    custom: Any = client.CustomObjectsApi(core.api_client)
+    for kind in kinds:
+        yield kind, partial(custom.list_cluster_custom_object, *_OBJECTS, kind, **elsewhere)
+
+
 def record(
     core: Any,  # noqa: ANN401 - the client's types do not know _preload_content
     folder: Path,
@@ -141,27 +175,10 @@ def record(
     """Record until standard input ends; print a line once all is listed."""
     stopping = threading.Event()
     journal = Journal(folder / HISTORY)
-    labelled = partial(core.list_namespaced_config_map, label_namespace, label_selector=_LABEL)
-    elsewhere = {"field_selector": f"metadata.namespace!={not_in}"} if not_in else {}
     requests = [
-        ("pods", partial(core.list_pod_for_all_namespaces, **elsewhere)),
-        ("nodes", core.list_node),
-        ("configmaps", labelled),
+        *_config_maps(core, configmaps, label_namespace),
+        *_collections(core, kinds, not_in),
     ]
-    for configmap in configmaps:
-        namespace, name = configmap.split("/")
-        selector = f"metadata.name={name}"
-        named = partial(core.list_namespaced_config_map, namespace, field_selector=selector)
-        requests.append(("configmaps", named))
-    custom: Any = client.CustomObjectsApi(core.api_client)
-    if "podmoves" in kinds:
-        requests += [
-            ("persistentvolumes", core.list_persistent_volume),
-            ("persistentvolumeclaims", core.list_persistent_volume_claim_for_all_namespaces),
-        ]
-    for kind in kinds:
-        listing = partial(custom.list_cluster_custom_object, *_OBJECTS, kind, **elsewhere)
-        requests.append((kind, listing))
     watches = [Watch(name, request, journal.write, stopping) for name, request in requests]
     for watch in watches:
         watch.start()
