@@ -102,18 +102,17 @@ async def test_decisions_bindings_and_grpc_calls_are_spans(
             await api.List(reservation_pb2.ListRequest(), metadata=caller, wait_for_ready=True)
             with pytest.raises(grpc.aio.AioRpcError):
                 await api.Get(reservation_pb2.GetRequest(name="none"))
-    assert collector.resource["service.name"] == "reserver"
-    assert collector.resource["k8s.cluster.name"] == "test"
+    resource = collector.resource
+    assert (resource["service.name"], resource["k8s.cluster.name"]) == ("reserver", "test")
     pod = {"k8s.namespace.name": "shop", "k8s.pod.name": "web-0"}
-    filtered = attributes(collector.spans["filter"])
-    assert filtered == {**pod, "reserver.nodes.asked": 2, "reserver.nodes.passed": 2}
+    filtered = {**pod, "reserver.nodes.asked": 2, "reserver.nodes.passed": 2}
+    assert attributes(collector.spans["filter"]) == filtered
     bound = collector.spans["bind"]
     assert pod.items() <= attributes(bound).items()
     assert attributes(bound)["k8s.node.name"] == "worker-1"
     assert "pod cannot be read" in bound.status.message  # There is none.
     listed = collector.spans["reserver.v1.ReservationService/List"]
-    assert listed.trace_id.hex() == TRACE
-    assert attributes(listed)["rpc.grpc.status_code"] == 0
+    assert (listed.trace_id.hex(), attributes(listed)["rpc.grpc.status_code"]) == (TRACE, 0)
     missing = collector.spans["reserver.v1.ReservationService/Get"]
     assert attributes(missing)["rpc.grpc.status_code"] == grpc.StatusCode.NOT_FOUND.value[0]
     assert missing.status.code == 2

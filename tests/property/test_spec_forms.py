@@ -58,6 +58,9 @@ rules = st.one_of(
 )
 
 
+owners = st.one_of(st.builds(PodOwner, namespace=names, name=names), rules)
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
     starts = draw(st.one_of(st.none(), moments))
@@ -71,15 +74,7 @@ def specs(draw: st.DrawFn) -> Spec:
     idle = st.integers(60_000, 8_760 * 3_600_000).map(lambda ms: timedelta(milliseconds=ms))
     is_refilled = refill and not node
     return Spec(
-        owners=tuple(
-            draw(
-                st.lists(
-                    st.one_of(st.builds(PodOwner, namespace=names, name=names), rules),
-                    min_size=1,
-                    max_size=3,
-                )
-            )
-        ),
+        owners=tuple(draw(st.lists(owners, min_size=1, max_size=3))),
         node=node,
         resources={"cpu": draw(st.sampled_from(["1", "500m", "1.5"]))}
         | draw(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 from structlog.testing import capture_logs
 
@@ -14,66 +16,63 @@ from tests.integration.cli.manifests import manifest
 from tests.integration.cli.runs import Run, runs_beside
 from tests.integration.world import serving
 
+KIND = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
 
-async def test_labels_of_files_are_applied_created_and_edited(tmp_path: Path) -> None:
-    async with contextlib.AsyncExitStack() as stack:
-        stack.enter_context(capture_logs())  # They would stand among what a command prints.
-        world = await stack.enter_async_context(
-            serving(tmp_path, "worker-1", store=StoreKind.OBJECT)
-        )
-        run = runs_beside(world)
-        spec = yaml.safe_load(manifest("a"))["spec"]
 
-        def text(name: str, **labels: str) -> str:
-            kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
-            return yaml.safe_dump(
-                kind | {"metadata": {"name": name, "labels": labels}, "spec": spec}
-            )
+def labelled(name: str, **labels: str) -> str:
+    spec = yaml.safe_load(manifest("a"))["spec"]
+    return yaml.safe_dump(KIND | {"metadata": {"name": name, "labels": labels}, "spec": spec})
 
-        async def labels(name: str) -> dict[str, str]:
-            told: dict[str, str] = json.loads((await run("get", name, "-o", "json")).stdout)[
-                "labels"
-            ]
-            return told
 
-        first = await run("apply", "-f", "-", text=text("a", team="shop"))
-        assert first.stdout.startswith("a created: ")
-        assert (
-            await run("apply", "-f", "-", text=text("a", team="shop"))
-        ).stdout == "a unchanged\n"
-        await run("update", "a", "--slots", "2")
-        more = await run("apply", "-f", "-", text=text("a", tier="gold"))
-        assert more.stdout.startswith("a configured: ")
-        assert await labels("a") == {"team": "shop", "tier": "gold"}
-        assert (await run("create", "-f", "-", text=text("b", team="shop"))).exit_code == 0
-        pair = f"{text('c', team='shop')}---\n{text('d', team='bank')}"
-        assert (await run("create", "-f", "-", "--set", text=pair)).exit_code == 0
-        assert (await run("get", "-l", "team=shop", "-o", "name")).stdout.split() == [
-            f"shop/{name}" for name in "abc"
-        ]
-        printed = (await run("get", "d", "-o", "yaml")).stdout
-        assert "reserver.io/set" in printed  # It is the server's own: what is printed can be read.
-        again = printed.replace("name: d", "name: e")
-        assert (await run("create", "-f", "-", text=again)).exit_code == 5  # No room yet.
-        assert await labels("e") == {"team": "bank"}
-        shown = await run(
-            "create", "-f", "-", "--dry-run", "-o", "json", text=text("f", team="shop")
-        )
-        assert json.loads(shown.stdout)["metadata"]["labels"] == {"team": "shop"}
-        edited = await run("edit", "a", EDITOR="sed -i s/^..tier:.gold/\\ \\ level:\\ high/")
-        assert edited.stdout.startswith("a edited"), edited
-        assert await labels("a") == {"team": "shop", "level": "high"}
-        wrong = await run("apply", "-f", "-", text=text("a", team="a b"))
-        assert wrong.exit_code == 1
-        assert "metadata.labels: 'a b' is not a label's value; use letters" in wrong.stderr
+async def labels_of(run: Run, name: str) -> dict[str, str]:
+    told: dict[str, Any] = json.loads((await run("get", name, "-o", "json")).stdout)
+    return dict(told["labels"])
+
+
+@pytest.fixture
+async def objects(tmp_path: Path) -> AsyncIterator[Run]:
+    """Commands next to a Reserver that stores Reservation objects."""
+    with capture_logs():  # They would stand among what a command prints.
+        async with serving(tmp_path, "worker-1", store=StoreKind.OBJECT) as world:
+            yield runs_beside(world)
+
+
+async def test_labels_of_files_are_applied_created_and_edited(objects: Run) -> None:
+    run = objects
+    first = await run("apply", "-f", "-", text=labelled("a", team="shop"))
+    assert first.stdout.startswith("a created: ")
+    again = await run("apply", "-f", "-", text=labelled("a", team="shop"))
+    assert again.stdout == "a unchanged\n"
+    await run("update", "a", "--slots", "2")
+    more = await run("apply", "-f", "-", text=labelled("a", tier="gold"))
+    assert more.stdout.startswith("a configured: ")
+    assert await labels_of(run, "a") == {"team": "shop", "tier": "gold"}
+    assert (await run("create", "-f", "-", text=labelled("b", team="shop"))).exit_code == 0
+    pair = f"{labelled('c', team='shop')}---\n{labelled('d', team='bank')}"
+    assert (await run("create", "-f", "-", "--set", text=pair)).exit_code == 0
+    names = (await run("get", "-l", "team=shop", "-o", "name")).stdout.split()
+    assert names == [f"shop/{name}" for name in "abc"]
+    printed = (await run("get", "d", "-o", "yaml")).stdout
+    assert "reserver.io/set" in printed  # It is the server's own: what is printed can be read.
+    copied = printed.replace("name: d", "name: e")
+    assert (await run("create", "-f", "-", text=copied)).exit_code == 5  # No room yet.
+    assert await labels_of(run, "e") == {"team": "bank"}
+    flags = ("--dry-run", "-o", "json")
+    shown = await run("create", "-f", "-", *flags, text=labelled("f", team="shop"))
+    assert json.loads(shown.stdout)["metadata"]["labels"] == {"team": "shop"}
+    edited = await run("edit", "a", EDITOR="sed -i s/^..tier:.gold/\\ \\ level:\\ high/")
+    assert edited.stdout.startswith("a edited"), edited
+    assert await labels_of(run, "a") == {"team": "shop", "level": "high"}
+    wrong = await run("apply", "-f", "-", text=labelled("a", team="a b"))
+    assert wrong.exit_code == 1
+    assert "metadata.labels: 'a b' is not a label's value; use letters" in wrong.stderr
 
 
 async def test_annotations_that_would_be_lost_are_refused(run: Run) -> None:
     def text(**annotations: str) -> str:
-        kind = {"apiVersion": "reserver.io/v1alpha1", "kind": "Reservation"}
         metadata = {"name": "a", "annotations": annotations}
         spec = yaml.safe_load(manifest("a"))["spec"]
-        return yaml.safe_dump(kind | {"metadata": metadata, "spec": spec})
+        return yaml.safe_dump(KIND | {"metadata": metadata, "spec": spec})
 
     for command in ("create", "apply"):
         refused = await run(command, "-f", "-", text=text(**{"example.com/why": "launch"}))

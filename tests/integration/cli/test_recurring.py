@@ -18,6 +18,16 @@ async def told(run: Run, name: str) -> Any:
     return json.loads((await run("get", name, "-o", "json")).stdout)
 
 
+async def is_restored_with(run: Run, lead: str) -> None:
+    """Check that `daily` is not extended, and has its schedule after a release and `restore`."""
+    refused = await run("extend", "daily", "--ttl", "1h")
+    assert "recurring" in refused.stderr
+    assert (await run("release", "daily")).exit_code == 0
+    restored = await run("restore", "daily")
+    assert restored.exit_code == 0, restored.stderr
+    assert (await told(run, "daily"))["spec"]["schedule"]["lead"] == lead
+
+
 async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> None:
     flags = ("--owner", "pod/web-0", "-n", "shop", "--cpu", "1", "--node", "worker-1")
     every = ("--every", "0:00 daily", "--for", "24h", "--time-zone", "UTC")
@@ -53,12 +63,7 @@ async def test_what_recurs_is_created_shown_skipped_and_changed(run: Run) -> Non
     assert paused["status"]["message"] == "schedule.suspend is true; nothing is held while it is"
     assert (await run("update", "daily", "--no-suspend")).exit_code == 0
     assert "suspend" not in (await told(run, "daily"))["spec"]["schedule"]
-    refused = await run("extend", "daily", "--ttl", "1h")
-    assert "recurring" in refused.stderr
-    assert (await run("release", "daily")).exit_code == 0
-    restored = await run("restore", "daily")
-    assert restored.exit_code == 0, restored.stderr
-    assert (await told(run, "daily"))["spec"]["schedule"]["lead"] == "30m"
+    await is_restored_with(run, lead="30m")
 
 
 async def test_one_that_does_not_recur_has_no_occurrence_to_skip(run: Run) -> None:

@@ -181,10 +181,8 @@ async def test_a_configmap_elsewhere_is_limited_by_a_quota_there_and_by_no_defau
             assert "exceeded quota: team-quota, requested: held.cpu=9" in said["message"]
         async with app.running(settings) as reserver:
             await until(lambda: reserver.assembly.is_ready)
-            assert {r.ref.key for r in reserver.assembly.ledger.holding_on("worker-1")} == {
-                "first.r",
-                "second.r",
-            }
+            holding = {r.ref.key for r in reserver.assembly.ledger.holding_on("worker-1")}
+            assert holding == {"first.r", "second.r"}
 
 
 async def test_home_has_no_quota_unless_one_is_given(world: World) -> None:

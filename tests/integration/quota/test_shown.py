@@ -28,6 +28,12 @@ async def test_a_team_sees_what_it_may_hold_what_it_holds_and_why_one_waits(worl
     await write(world, "d", "dept", resources={"cpu": 1})
     await backed(world, "d", "dept")
 
+    await assert_top_shows_limits(world)
+    await assert_pending_has_its_reason(world)
+    await assert_explain_names_the_quota(world)
+
+
+async def assert_top_shows_limits(world: World) -> None:
     rows = [line.split() for line in (await run(world, "top", "quotas")).splitlines()]
     assert rows[0] == ["NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD"]
     assert ["dept", "default", "held.cpu", "1", "8"] in rows
@@ -58,29 +64,35 @@ async def test_a_team_sees_what_it_may_hold_what_it_holds_and_why_one_waits(worl
     nobody = json.loads(await run(world, "top", "quotas", "-n", "nobody", "-o", "json"))
     assert [quota["name"] for quota in nobody["quotas"]] == ["default"]
 
+
+WHY = (
+    "exceeded quota: team-quota, requested: held.cpu=2, used: held.cpu=2, limited: held.cpu=3; "
+    "it holds once there is room in the quota"
+)
+
+
+async def assert_pending_has_its_reason(world: World) -> None:
     listed = (await run(world, "get", "-n", "shop")).splitlines()
     assert [line.split()[:4] for line in listed if line.startswith("b ")] == [
         ["b", "Pending,", "over", "quota"]
     ]
-    why = (
-        "exceeded quota: team-quota, requested: held.cpu=2, used: held.cpu=2, limited: held.cpu=3; "
-        "it holds once there is room in the quota"
-    )
-    assert f"Because:        {why}\n" in await run(world, "describe", "shop/b")
+    assert f"Because:        {WHY}\n" in await run(world, "describe", "shop/b")
     status = json.loads(await run(world, "get", "shop/c", "-o", "json"))["status"]
     assert (status["phase"], status["reason"]) == ("Pending", "QuotaExceeded")
     assert status["message"].endswith("; ask for less, or have the quota raised")
 
+
+async def assert_explain_names_the_quota(world: World) -> None:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     waiting = {"metadata": {"name": "b"}, "spec": {"containers": [container]}}
     await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", waiting)
     await until(lambda: PodName("shop", "b") in world.running.assembly.state.pods)
     lines = (await run(world, "explain", "pod", "shop/b")).splitlines()
     heading = next(at for at, line in enumerate(lines) if line.startswith("NOT HELD FOR IT YET"))
-    assert lines[heading + 1].split(maxsplit=1) == ["shop/b", why]
+    assert lines[heading + 1].split(maxsplit=1) == ["shop/b", WHY]
     explained = json.loads(await run(world, "explain", "pod", "shop/b", "-o", "json"))
     assert explained["pending"] == [
-        {"reservation": "shop/b", "reason": "QuotaExceeded", "message": why}
+        {"reservation": "shop/b", "reason": "QuotaExceeded", "message": WHY}
     ]
 
 
