@@ -19,7 +19,7 @@ import aiohttp
 from reserver.errors import ApiError
 from reserver.k8s.api_errors import connection_error, phrase_of, refusal
 from reserver.k8s.credentials import Credentials
-from reserver.k8s.http_client import Exchange, RequestCounts, notice_loss
+from reserver.k8s.http_client import ERROR, Exchange, RequestCounts, notice_loss
 from reserver.k8s.objects.objects import encode
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -258,7 +258,7 @@ class ApiClient:
                 status = response.status
                 yield response
         finally:
-            self.request_counts.count(method, status)
+            self.request_counts.by_code[method, str(status or ERROR)] += 1
 
 
 async def bounded(response: aiohttp.ClientResponse, most_bytes: int) -> bytes | None:

@@ -39,10 +39,6 @@ class RequestCounts:
         self.by_code = Tally[tuple[str, str]]()
         self.waited_s = 0.0
 
-    def count(self, method: str, status: int) -> None:
-        """Count a request with its status code; 0 without an answer."""
-        self.by_code[method, str(status or ERROR)] += 1
-
     def trace(self) -> aiohttp.TraceConfig:
         """Return a trace that measures the waits of an aiohttp session."""
 
@@ -142,7 +138,7 @@ class Exchange:
                 self._idle.append(line)
             status = answered.status
         finally:
-            self._counts.count(method, status)
+            self._counts.by_code[method, str(status or ERROR)] += 1
         return answered
 
     async def _connected(self) -> _Connection:

@@ -11,12 +11,17 @@ from reserver.base.schedule import Schedule
 from reserver.cluster.labels import NOTHING, Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import names, schedules
+from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import Int64, check_number
 from reserver.k8s.objects.objects import CustomResource, ObjectKind, decode, decode_or_none
-from reserver.k8s.objects.schedules import ScheduleFields
 from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
-from reserver.k8s.objects.times import parse_duration, parse_moment, show_moment
+from reserver.k8s.objects.times import (
+    ScheduleFields,
+    parse_duration,
+    parse_moment,
+    read_schedule,
+    show_moment,
+)
 from reserver.maintenance.decide import NodeProgress
 from reserver.maintenance.model import (
     DEFAULT_DRAIN_S,
@@ -165,7 +170,7 @@ def _times(spec: _Spec) -> tuple[MaintenancePeriod, Schedule | None]:
 
 def _scheduled(written: ScheduleFields) -> tuple[MaintenancePeriod, Schedule]:
     with under("schedule"):
-        schedule = schedules.read(written)
+        schedule = read_schedule(written)
         if schedule.duration > MOST_LENGTH_S:
             problem = f"{written.duration} is out of range"
             raise InvalidInput("duration", problem, "write 720h at most")

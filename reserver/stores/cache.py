@@ -16,12 +16,11 @@ from reserver.k8s.objects.objects import Metadata, ObjectKind
 from reserver.k8s.watch.lag import Awaited
 from reserver.reservations.enums import Phase
 from reserver.reservations.ledger import Ledger
-from reserver.reservations.outcome import Ending
+from reserver.reservations.outcome import Ending, LastStatus, ending_of
 from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import ANY_TIME, NOT_YET, Ref, Reservation, Written
 from reserver.stores.edits import Tidying
 from reserver.stores.entries import MOST_PROBLEMS, Entries, EntryProblem
-from reserver.stores.passed import LastStatus, ending_of
 
 Name = tuple[str, str]
 """Namespace and name of an object."""

@@ -11,11 +11,10 @@ from reserver.base.schedule import Schedule
 from reserver.cluster.labels import EVERYTHING, Selector, equals
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects import schedules
 from reserver.k8s.objects.names import is_label_key
 from reserver.k8s.objects.objects import encode, from_msgspec
 from reserver.k8s.objects.pod_annotations import MOST_MOVE_WINDOW
-from reserver.k8s.objects.schedules import ScheduleFields
+from reserver.k8s.objects.times import ScheduleFields, read_schedule
 
 MOST_WINDOWS = 50
 MOST_LABELS = 16
@@ -78,7 +77,7 @@ def _parsed(text: str) -> Schedule | InvalidInput:
         return InvalidInput("", f"{shorten(text)!r} is no window", _EXAMPLE)
     cron, (duration, *zone) = " ".join(words[:_CRON_WORDS]), words[_CRON_WORDS:]
     try:
-        return schedules.read(
+        return read_schedule(
             ScheduleFields(cron=cron, duration=duration, time_zone=(*zone, "UTC")[0])
         )
     except InvalidInput as exc:
@@ -136,7 +135,7 @@ def _read(found: list[_Window]) -> tuple[MoveWindow, ...]:
     read = []
     for index, each in enumerate(found):
         with under(f"[{index}]"):
-            schedule = schedules.read(each)
+            schedule = read_schedule(each)
             with under("namespaceSelector"):
                 namespaces = (each.namespace_selector or _Labels()).selector()
             with under("nodeSelector"):

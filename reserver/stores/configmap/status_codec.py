@@ -15,6 +15,7 @@ from reserver.printable import printable
 from reserver.reservations.digest import is_mark, joined_marks, parted_marks
 from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Phase
+from reserver.reservations.outcome import LastStatus
 from reserver.reservations.recurrence import occurrence_digest
 from reserver.reservations.reservation import Reservation
 from reserver.reservations.status import (
@@ -23,10 +24,9 @@ from reserver.reservations.status import (
     ReservationState,
     limit_of,
 )
-from reserver.stores.codec import recurrence_codec
-from reserver.stores.codec.recurrence_codec import OccurrenceFields
+from reserver.stores.codec import lifetime_codec
+from reserver.stores.codec.lifetime_codec import OccurrenceFields
 from reserver.stores.entries import Entries
-from reserver.stores.passed import LastStatus
 
 INVALID = Phase.INVALID.value
 """The phase of an invalid entry, which is not enforced."""
@@ -211,7 +211,7 @@ def _entry(reservation: Reservation, status: ReservationState, entries: Entries)
         printable(status.exceeds or entries.beyond) or msgspec.UNSET,
         printable(entries.ignored) or msgspec.UNSET,
         show_moment(status.idle_since) if status.idle_since else msgspec.UNSET,
-        recurrence_codec.show(status.occurrences, reservation.recurrence)
+        lifetime_codec.show_occurrences(status.occurrences, reservation.recurrence)
         if reservation.recurrence
         else msgspec.UNSET,
     )

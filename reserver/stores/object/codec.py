@@ -23,8 +23,8 @@ from reserver.k8s.objects.objects import (
 )
 from reserver.k8s.objects.pods import OwnerReference
 from reserver.reservations.reservation import Ref
+from reserver.stores.codec.lifetime_codec import OccurrenceFields
 from reserver.stores.codec.placement_codec import PartObject
-from reserver.stores.codec.recurrence_codec import OccurrenceFields
 
 API_VERSION = "reserver.io/v1alpha1"
 KIND = "Reservation"

@@ -17,6 +17,7 @@ from reserver.k8s.objects.times import parse_moment, show_moment
 from reserver.reservations.digest import is_mark, joined_marks, parted_marks
 from reserver.reservations.entry import EndedClaim
 from reserver.reservations.enums import Phase
+from reserver.reservations.outcome import LastStatus
 from reserver.reservations.owner import OwnerRule
 from reserver.reservations.placement import claimed_slots
 from reserver.reservations.recurrence import occurrence_digest
@@ -27,12 +28,11 @@ from reserver.reservations.status import (
     ReservationState,
     limit_of,
 )
-from reserver.stores.codec import recurrence_codec
+from reserver.stores.codec import lifetime_codec
 from reserver.stores.codec.placement_codec import PartObject
 from reserver.stores.configmap.status_codec import INVALID
 from reserver.stores.entries import EntryProblem
 from reserver.stores.object.codec import MoreClaims, ReservationStatus, StatusClaim, Summary
-from reserver.stores.passed import LastStatus
 
 WITHIN_LIMITS = "WithinLimits"
 """The condition of a Reservation that holds although it exceeds a limit; absent on all others."""
@@ -112,7 +112,9 @@ def valid(
         claimed=claimed,
         expires_at=None if expires_at is None else show_moment(expires_at),
         idle_since=show_moment(status.idle_since) if status.idle_since else None,
-        occurrences=recurrence_codec.show(status.occurrences, recurrence) if recurrence else None,
+        occurrences=lifetime_codec.show_occurrences(status.occurrences, recurrence)
+        if recurrence
+        else None,
         placements=placements,
         claims=named,
         more_claims=_more(merged[len(named) :]) or None,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reserver.grpc.idempotency import CreationCall
+from reserver.grpc.creation import CreationCall
 from reserver.reservations.reservation import Ref
 from reserver.v1 import reservation_pb2 as pb
 

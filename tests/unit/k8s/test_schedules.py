@@ -5,13 +5,12 @@ import pytest
 
 from reserver.base.schedule import Schedule
 from reserver.errors import InvalidInput
-from reserver.k8s.objects import schedules
-from reserver.k8s.objects.schedules import ScheduleFields
+from reserver.k8s.objects.times import ScheduleFields, read_schedule
 
 
 def read(**fields: object) -> Schedule:
     written = {"cron": "0 22 * * 1-5", "duration": "8h"} | fields
-    return schedules.read(msgspec.convert(written, ScheduleFields))
+    return read_schedule(msgspec.convert(written, ScheduleFields))
 
 
 def test_a_schedule_is_read() -> None:

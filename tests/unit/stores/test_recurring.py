@@ -9,9 +9,8 @@ import pytest
 from reserver.base.schedule import Occurrence
 from reserver.errors import InvalidInput
 from reserver.reservations.enums import Outcome, StoreKind
-from reserver.reservations.outcome import Ending
+from reserver.reservations.outcome import Ending, LastStatus, ending_of
 from reserver.stores.codec import spec_codec
-from reserver.stores.passed import LastStatus, ending_of
 from reserver.stores.stores import Store, Stores
 from tests.builders import NOW, pod, ref
 from tests.unit.stores import companions, objects
