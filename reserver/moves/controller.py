@@ -60,10 +60,9 @@ class MoveController(Listener):
         arbitration: decides the turns of PodMoves.
         writes: statuses written so far.
         subscribers: called with each PodMove whose phase has changed.
-        unsuited: called with each seat to place anew, and whether the move's target is ignored.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its dependencies
         self,
         client: ApiClient,
         clock: Callable[[], float],
@@ -71,7 +70,8 @@ class MoveController(Listener):
         seats: ObjectCache,
         is_up_to_date: Callable[[], Awaitable[bool]],
         *,
-        may_surge: bool = False,
+        unsuited: Callable[[Ref, bool], None],
+        may_surge: bool,
     ) -> None:
         """Begin without moves.
 
@@ -79,6 +79,7 @@ class MoveController(Listener):
             clock: unix seconds.
             is_up_to_date: waits until the watches have caught up; returns whether decisions are
                 allowed.
+            unsuited: called with each seat to place anew, and whether the move's target is ignored.
             may_surge: whether moves may start copies of pods.
         """
         self._client = client
@@ -88,7 +89,8 @@ class MoveController(Listener):
         self.moves = MoveIndex(self._on_move_changed)
         self._workloads = Workloads(client, state.pods)
         self._observer = Observer(state, seats, self.moves, self._workloads)
-        self._executor = Executor(client, seats, self._unsuited)
+        self._unsuited = unsuited
+        self._executor = Executor(client, seats, unsuited)
         asked = (self.moves, state, self._workloads, self.queue.add)
         self.arbitration = ArbitrationLoop(clock, *asked)
         self.groups = DeclaredGroups(client, clock, self.moves, self.arbitration.changed)
@@ -98,7 +100,6 @@ class MoveController(Listener):
         self.remains = SurgeRemains(client, self.moves)
         self._results: dict[PodName, EffectResult] = {}
         self.subscribers: list[Callable[[KnownMove], None]] = []
-        self.unsuited: list[Callable[[Ref, bool], None]] = []
         self.writes = 0
         self._fault = ""
 
@@ -139,7 +140,8 @@ class MoveController(Listener):
                 continue
             self.queue.add(name)
             if known.move.status.seat and self._observer.is_closed(known.move):
-                self._unsuited(Ref.of_object(name.namespace, known.move.status.seat), anywhere=True)
+                seat = Ref.of_object(name.namespace, known.move.status.seat)
+                self._unsuited(seat, True)  # noqa: FBT003 - as `Core` has it
 
     def on_reservation_changed(self, ref: Ref) -> None:
         """Queue the move whose seat has changed; returns at once."""
@@ -192,7 +194,8 @@ class MoveController(Listener):
         result = self._results.get(name, EffectResult())
         seen = self._observer.observe(move, ruling or Ruling(), result, wanted, now, surge)
         step = advance(move, seen, now)
-        self._take_replacement(step.move)
+        if came := step.move.status.replacement.uid:  # So no other move counts the same pod.
+            self.moves.take(came, name)
         if show_status(step.move.status, known.metadata.generation) != known.said:
             await self._write(known, step.move)
             return
@@ -266,15 +269,6 @@ class MoveController(Listener):
             else:
                 options = {"preconditions": {"uid": known.metadata.uid}}
                 await self._client.delete(path(known.name), options)
-
-    def _take_replacement(self, move: Move) -> None:
-        """Reserve a move's replacement, so that no other move counts the same pod."""
-        if move.status.replacement.uid:
-            self.moves.take(move.status.replacement.uid, move.name)
-
-    def _unsuited(self, seat: Ref, anywhere: bool) -> None:  # noqa: FBT001 - as `Executor` calls it
-        for notify in self.unsuited:
-            notify(seat, anywhere)
 
     def _report(self, known: KnownMove) -> None:
         for notify in self.subscribers:

@@ -19,6 +19,7 @@ from reserver.moves.controller import MoveController
 from reserver.moves.index import KnownMove, MoveIndex
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.podmove import MoveObject
+from reserver.reservations.reservation import Ref
 from reserver.scheduling.state import State
 from reserver.stores.object.cache import ObjectCache
 from reserver.stores.object.codec import API_VERSION
@@ -36,10 +37,12 @@ def assembled(  # noqa: PLR0913 - its dependencies
     recorder: Recorder,
     is_up_to_date: Callable[[], Awaitable[bool]],
     *,
+    unsuited: Callable[[Ref, bool], None],
     may_surge: bool,
 ) -> MoveController:
     """Return the controller of PodMoves, whose seats are Reservation objects."""
-    mover = MoveController(client, clock, state, objects, is_up_to_date, may_surge=may_surge)
+    parts = (client, clock, state, objects, is_up_to_date)
+    mover = MoveController(*parts, unsuited=unsuited, may_surge=may_surge)
     mover.subscribers.append(partial(_announce, recorder))
     return mover
 

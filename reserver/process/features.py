@@ -117,8 +117,8 @@ class Features:
 
         core = self._core
         parts = (core.client, core.clock, core.state, core.objects, core.recorder)
-        mover = assembled(*parts, core.is_up_to_date, may_surge=settings.surge_moves)
-        mover.unsuited.append(core.unsuited)
+        may_surge, unsuited = settings.surge_moves, core.unsuited
+        mover = assembled(*parts, core.is_up_to_date, unsuited=unsuited, may_surge=may_surge)
         allow(mover, settings)
         core.listeners.add(mover)
         self.reflectors += reflectors(core.client, mover)

@@ -138,19 +138,19 @@ def _divide(
     moves: Sequence[PlannedMove], cluster: ClusterState, moving: Moving, most: int
 ) -> Division:
     pods = {pod.name: pod for pod in cluster.pods}
-    seated, evicted, missing = list[PlannedMove](), list[PlannedMove](), Missing()
+    seated, evicted, missing = list[PlannedMove](), list[PlannedMove](), set[str]()
     stay, left = set[PodName](), 0
     for move in moves:
         is_moving = not moving.isdisjoint({(move.pod, move.uid), (move.pod, "")})
-        if is_moving or move.pod in stay or missing.hinders(move):
+        if is_moving or move.pod in stay or move.target in missing:
             left += 1
-            missing.add(move)
+            missing.add(move.source)
             stay.add(move.pod)
         elif move.source and not _needs_seat(pods.get(move.pod)):
             evicted.append(move)
         elif move.target == move.source or len(seated) >= most:
             left += 1
-            missing.add(move)
+            missing.add(move.source)
             stay.add(move.pod)
         else:
             seated.append(move)
@@ -167,21 +167,6 @@ def _unfinished(seated: Sequence[PlannedMove], steps: Mapping[PodName, int]) -> 
     further = set(seated).difference(once(seated))
     through = {move.pod for move in further if move.source in held}
     return frozenset((pod, "") for pod in made if made[pod] != steps[pod] or pod in through)
-
-
-class Missing:
-    """The room that moves would have left that are not made."""
-
-    def __init__(self) -> None:
-        self._nodes: set[str] = set()
-
-    def add(self, move: PlannedMove) -> None:
-        """Note that a move is not made."""
-        self._nodes.add(move.source)
-
-    def hinders(self, move: PlannedMove) -> bool:
-        """Return whether a move may need that room."""
-        return move.target in self._nodes
 
 
 def _needs_seat(pod: ListedPod | None) -> bool:

@@ -12,7 +12,7 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.arguments.base import Choice
-from reserver.rebalance.candidate import Candidate, Conflicts, Floats, K
+from reserver.rebalance.candidate import Candidate, Floats, K
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.measured_load import Rounds
 from reserver.rebalance.plan import Why
@@ -25,7 +25,7 @@ from reserver.scheduling.node_rules import allowed_by_affinity, tolerated
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanState:
-    """One strategy's turn within a plan (a `candidate.State`).
+    """One strategy's turn within a plan.
 
     Protections are judged once a pod is a candidate, so that the plan can name the reason.
 
@@ -115,7 +115,7 @@ class PlanState:
         may &= self.looked_at & self.offered & ~self.planned.closed & ~snapshot.topology.cordoned
         return may
 
-    def conflicts(self, looked_at: Bools) -> Conflicts:  # noqa: ARG002 - the shape of a state
+    def conflicts(self, looked_at: Bools) -> _Foes:  # noqa: ARG002 - the shape of a state
         """Return the conflicts of all pods, as kube-scheduler has them."""
         return _Foes(self.planned)
 

@@ -13,7 +13,7 @@ from reserver.rebalance.plan import MOST_KEPT, NO_BOUND, Bound, Kept, Landing, N
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 
 
-def plan_of(  # noqa: PLR0913 - the parts of a plan
+def plan_of(
     planned: PlanningSnapshot,
     order: Order,
     why: Callable[[int, int], Why],
@@ -21,7 +21,6 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
     kept: Iterable[Kept] = (),
     emptied: Iterable[int] = (),
     bound: Bound = NO_BOUND,
-    notes: Iterable[str] = (),
 ) -> Plan:
     """Return the moves on a planning snapshot as a plan.
 
@@ -32,7 +31,6 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
         kept: candidates that stay.
         emptied: rows of the emptied nodes.
         bound: a bound on better plans.
-        notes: further remarks for people.
     """
     name_of = planned.snapshot.name_of
     moves, landings = [], []
@@ -51,7 +49,6 @@ def plan_of(  # noqa: PLR0913 - the parts of a plan
         emptied=tuple(sorted(map(name_of, emptied))),
         nodes=node_uses(planned),
         bound=bound,
-        notes=tuple(notes),
     )
 
 

@@ -26,7 +26,7 @@ from reserver.moves.model import GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode
 from reserver.rebalance import evictions
 from reserver.rebalance.evictions import PacedMoves
-from reserver.rebalance.move_batch import Missing, chains, makes_room
+from reserver.rebalance.move_batch import chains, makes_room
 from reserver.rebalance.outcomes import MoveOutcome, Result, Terms
 from reserver.rebalance.plan import PlannedMove
 
@@ -84,7 +84,7 @@ class PodMoves(PacedMoves):
         moves = tuple(moves)
         groups = _groups(plan, moves)
         undeclared = await self._declare(plan, moves, groups, until)
-        outcomes, missing, steps = list[MoveOutcome](), Missing(), dict[PodName, str]()
+        outcomes, missing, steps = list[MoveOutcome](), set[str](), dict[PodName, str]()
         for order, move in enumerate(moves):
             name = _name(plan, order)
             asked = manifests.SharedFields(
@@ -99,11 +99,11 @@ class PodMoves(PacedMoves):
                 why = undeclared[groups[move].name]
             elif after == "":
                 why = "the move before it is not made"
-            elif not missing.hinders(move):
+            elif move.target not in missing:
                 why = await self._write(name, move, asked, until, after or "")
             steps[move.pod] = "" if why else name
             if why:
-                missing.add(move)
+                missing.add(move.source)
                 outcome = MoveOutcome(move, Result.ERROR, self.clock(), why)
             else:
                 outcome = MoveOutcome(move, Result.BACKGROUND, self.clock(), pod_move=name)

@@ -16,8 +16,8 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, LoadUnknown
 from reserver.k8s.client import bounded
 from reserver.rebalance import prometheus_samples as wire
+from reserver.rebalance.arguments.utilization import METRIC
 from reserver.rebalance.readings import Reading, Readings
-from reserver.rebalance.usage import METRIC
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _MOST_BYTES = 64 * 2**20

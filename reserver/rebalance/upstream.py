@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reserver.errors import sparing
+from reserver.rebalance.arguments.utilization import METRIC
 from reserver.rebalance.candidate import Candidate
 from reserver.rebalance.capacity import NOTHING_HELD, Held
 from reserver.rebalance.cluster_state import ClusterState
@@ -27,7 +28,6 @@ from reserver.rebalance.readings import Usage
 from reserver.rebalance.round_input import Decision, RoundInput, Timed, untimed
 from reserver.rebalance.strategies.table import UPSTREAM
 from reserver.rebalance.upstream_state import UpstreamState
-from reserver.rebalance.usage import METRIC
 
 _FEWEST_NODES = 2
 

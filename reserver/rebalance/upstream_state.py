@@ -11,7 +11,7 @@ from reserver.cluster.constraints import Constraints, Taint, Toleration
 from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.rebalance.anti_affinity import Crowd
 from reserver.rebalance.arguments.base import Choice
-from reserver.rebalance.candidate import Conflicts, Floats, K, by_row
+from reserver.rebalance.candidate import Floats, K, by_row
 from reserver.rebalance.cluster_state import Preference
 from reserver.rebalance.evictor import Evictor
 from reserver.rebalance.nodefit import tolerates
@@ -19,7 +19,7 @@ from reserver.rebalance.pod_index import Once, PodIndex
 
 
 class UpstreamState:
-    """A cluster that pods are evicted from (a `candidate.State`), for one profile.
+    """A cluster that pods are evicted from, for one profile.
 
     Attributes:
         index: the pods and nodes, without evicted pods.
@@ -79,7 +79,7 @@ class UpstreamState:
         """Return the rows that admit pods with such constraints; cordons and room do not count."""
         return self.evictor.fit.admitting(demands) & self.index.shown
 
-    def conflicts(self, looked_at: Bools) -> Conflicts:
+    def conflicts(self, looked_at: Bools) -> Crowd:
         """Return the conflicts of some pods, among these pods."""
         return Crowd(self.index, looked_at)
 

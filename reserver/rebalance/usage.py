@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from reserver.rebalance.arguments.base import Thresholds
-from reserver.rebalance.arguments.utilization import UsageSource
+from reserver.rebalance.arguments.utilization import METRIC, UsageSource
 from reserver.rebalance.candidate import StrategyFailed
 from reserver.rebalance.cluster_state import Amounts, ListedNode
 from reserver.rebalance.pod_index import PodIndex
-
-METRIC = "MetricResource"
-"""The resource of a Prometheus query."""
 
 BASIC = ("cpu", "memory", "pods")
 

@@ -24,7 +24,7 @@ from reserver.rebalance.arguments.base import (
     threshold_problems,
 )
 
-METRIC_RESOURCE = "MetricResource"
+METRIC = "MetricResource"
 """Upstream's name for the only resource of a Prometheus query."""
 
 
@@ -145,9 +145,9 @@ class LowNodeUtilization(Args, frozen=True):
             yield from above("thresholds", self.thresholds, self.target_thresholds)
         for each in self.metrics_utilization.problems():
             yield each.under("metricsUtilization")
-        if self.usage is UsageSource.PROMETHEUS and set(self.thresholds) != {METRIC_RESOURCE}:
-            problem = f"must have {METRIC_RESOURCE} alone if load is read from Prometheus"
-            yield InvalidInput("thresholds", problem, f"write {METRIC_RESOURCE}: PERCENT")
+        if self.usage is UsageSource.PROMETHEUS and set(self.thresholds) != {METRIC}:
+            problem = f"must have {METRIC} alone if load is read from Prometheus"
+            yield InvalidInput("thresholds", problem, f"write {METRIC}: PERCENT")
 
     def warnings(self) -> Problems:
         """Yield accepted fields that have no effect."""

@@ -14,8 +14,9 @@ from reserver.rebalance.arguments.placement import (
     RemovePodsViolatingNodeAffinity,
     RemovePodsViolatingNodeTaints,
 )
-from reserver.rebalance.candidate import Batches, Candidate, Floats, StrategyState
+from reserver.rebalance.candidate import Batches, Candidate, Floats
 from reserver.rebalance.pod_index import Once, PodIndex
+from reserver.rebalance.strategies import StrategyState
 
 Better = dict[tuple[int, float], tuple[Bools, Floats]]
 """Rows that meet preferences better, and the negated weights, by weights and own weight."""

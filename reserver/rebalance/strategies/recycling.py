@@ -10,8 +10,9 @@ from reserver.rebalance.arguments.recycling import (
     RemoveFailedPods,
     RemovePodsHavingTooManyRestarts,
 )
-from reserver.rebalance.candidate import Batches, Candidate, StrategyState
+from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.cluster_state import ContainerState, ListedCondition, ListedPod
+from reserver.rebalance.strategies import StrategyState
 
 _Args = PodLifeTime | RemoveFailedPods | RemovePodsHavingTooManyRestarts
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.placement import RemoveDuplicates
-from reserver.rebalance.candidate import Batches, Candidate, StrategyState, by_row
+from reserver.rebalance.candidate import Batches, Candidate, by_row
 from reserver.rebalance.cluster_state import ListedPod, Owner
 from reserver.rebalance.pod_index import Alike
+from reserver.rebalance.strategies import StrategyState
 
 _FEWEST_TARGETS = 2
 

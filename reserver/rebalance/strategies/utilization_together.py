@@ -11,6 +11,7 @@ from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.rebalance.arguments.base import Choice, Thresholds
 from reserver.rebalance.arguments.utilization import (
+    METRIC,
     HighNodeUtilization,
     LowNodeUtilization,
 )
@@ -22,7 +23,7 @@ from reserver.rebalance.plan_builder import NO_ROOM, Floats
 from reserver.rebalance.plan_state import PlanState
 from reserver.rebalance.planning_snapshot import PlanningSnapshot
 from reserver.rebalance.pod_index import Alike, Indexes
-from reserver.rebalance.usage import METRIC, offered
+from reserver.rebalance.usage import offered
 
 _PERCENT = 100.0
 

@@ -6,6 +6,7 @@ import msgspec
 
 from reserver.rebalance import upstream
 from reserver.rebalance.arguments.utilization import (
+    METRIC,
     HighNodeUtilization,
     LowNodeUtilization,
     MetricsUtilization,
@@ -16,7 +17,6 @@ from reserver.rebalance.measured_load import source_of
 from reserver.rebalance.planner import decide
 from reserver.rebalance.readings import Average
 from reserver.rebalance.round_input import RoundInput
-from reserver.rebalance.usage import METRIC
 from tests.builders import NOW, pod
 from tests.unit.rebalance.planned import assert_at_rest, cluster_of, host, planned, policy
 from tests.unit.rebalance.scenes import moves

@@ -12,9 +12,9 @@ from aiohttp.test_utils import TestServer
 from reserver.cluster.pod import PodName
 from reserver.errors import LoadUnknown
 from reserver.rebalance import prometheus
+from reserver.rebalance.arguments.utilization import METRIC
 from reserver.rebalance.prometheus import NODE_QUERIES, POD_QUERIES, Prometheus, queries_for
 from reserver.rebalance.readings import Reading
-from reserver.rebalance.usage import METRIC
 
 NODES = frozenset({"n1", "n2"})
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
