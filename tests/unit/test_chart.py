@@ -53,18 +53,18 @@ def test_the_image_is_that_of_this_version_unless_another_is_named() -> None:
 
 def test_artifact_hub_is_told_of_each_crd_and_of_an_example_that_is_valid() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    told = yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])
+    reported = yaml.safe_load(chart["annotations"]["artifacthub.io/crds"])
     shipped = [
         crd
         for path in (CHART / "manifests").resolve().rglob("crd*.yaml")
         for crd in yaml.safe_load_all(path.read_text())
     ]
-    assert {(each["name"], each["kind"], each["version"]) for each in told} == {
+    assert {(each["name"], each["kind"], each["version"]) for each in reported} == {
         (crd["metadata"]["name"], crd["spec"]["names"]["kind"], version["name"])
         for crd in shipped
         for version in crd["spec"]["versions"]
     }
-    assert all(each["displayName"] and each["description"] for each in told)
+    assert all(each["displayName"] and each["description"] for each in reported)
     examples = chart["annotations"]["artifacthub.io/crdsExamples"]
     (reservation,) = yaml.safe_load(examples)
     convert(reservation["spec"])

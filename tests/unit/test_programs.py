@@ -59,5 +59,5 @@ def test_a_program_that_ends_in_time_gives_its_own_status_and_words() -> None:
         assert process.stdout
         assert process.stdout.readline() == "there\n"
     assert process.returncode == 7
-    told = done("sh", "-c", "echo a; echo b >&2; exit 3")
-    assert (told.returncode, told.stdout, told.stderr) == (3, "a\n", "b\n")
+    reported = done("sh", "-c", "echo a; echo b >&2; exit 3")
+    assert (reported.returncode, reported.stdout, reported.stderr) == (3, "a\n", "b\n")

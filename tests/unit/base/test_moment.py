@@ -68,15 +68,15 @@ def test_no_decision_is_handed_a_moment_from_before_it_gave_way(path: Path) -> N
 
 def test_the_ledger_is_told_the_time_by_the_clock_alone() -> None:
     """Another clock may be ahead, and the ledger would not go back."""
-    told = set[str]()
+    reported = set[str]()
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             asks = node.func.attr in {"advance", "advancing", "is_due"}
             if asks and ast.unparse(node.func.value).endswith("ledger"):
-                told.add(ast.unparse(node.args[0]).removeprefix("self.").removeprefix("_"))
-    assert told == {"clock()", "now"}
+                reported.add(ast.unparse(node.args[0]).removeprefix("self.").removeprefix("_"))
+    assert reported == {"clock()", "now"}
 
 
 @pytest.mark.parametrize(

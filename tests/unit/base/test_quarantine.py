@@ -50,7 +50,7 @@ def state() -> State:
     return state_of(node("worker-1", cpu="8"), node("worker-2", cpu="8"), now=NOW)
 
 
-class Told:
+class ReportingStore:
     """A store and its reports."""
 
     def __init__(self, state: State) -> None:
@@ -66,8 +66,8 @@ class Told:
 
 
 @pytest.fixture
-def told(state: State) -> Told:
-    return Told(state)
+def reporting(state: State) -> ReportingStore:
+    return ReportingStore(state)
 
 
 def allows(state: State, cpu: str = "1", name: str = "stranger") -> bool:
@@ -162,30 +162,30 @@ def test_a_node_that_raises_takes_no_strangers_until_it_is_read(
 
 
 def test_an_entry_that_raises_costs_no_other_and_is_told(
-    told: Told, monkeypatch: pytest.MonkeyPatch, faults: Faults
+    reporting: ReportingStore, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     monkeypatch.setattr(
         spec_codec, "read", poisoned(spec_codec.read, lambda _, at, *__: at.key == POISON)
     )
-    told.put(a=spec("x"), poison=spec("y"), z=spec("z"))
-    assert held(told.state, "worker-1") == 2000
-    assert len(told.said) == 1
-    assert "fault in reserver (ZeroDivisionError" in told.said[0]
-    assert dict(told.store.problem_counts()) == {("shop", "store"): 1}
+    reporting.put(a=spec("x"), poison=spec("y"), z=spec("z"))
+    assert held(reporting.state, "worker-1") == 2000
+    assert len(reporting.said) == 1
+    assert "fault in reserver (ZeroDivisionError" in reporting.said[0]
+    assert dict(reporting.store.problem_counts()) == {("shop", "store"): 1}
     assert faults.pop("store") == 1
 
 
 def test_an_entry_whose_edit_raises_keeps_what_it_held(
-    told: Told, monkeypatch: pytest.MonkeyPatch, faults: Faults
+    reporting: ReportingStore, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
-    told.put(poison=spec("x", cpu="3"))
+    reporting.put(poison=spec("x", cpu="3"))
     with monkeypatch.context() as patch:
         patch.setattr(spec_codec, "read", poisoned(spec_codec.read, lambda *_: True))
-        told.put(poison=spec("x", cpu="1"))
-    assert held(told.state, "worker-1") == 3000
-    told.put(poison=spec("x", cpu="2"))
-    assert held(told.state, "worker-1") == 2000
-    assert dict(told.store.problem_counts()) == {("shop", "store"): 0}
+        reporting.put(poison=spec("x", cpu="1"))
+    assert held(reporting.state, "worker-1") == 3000
+    reporting.put(poison=spec("x", cpu="2"))
+    assert held(reporting.state, "worker-1") == 2000
+    assert dict(reporting.store.problem_counts()) == {("shop", "store"): 0}
     assert faults.pop("store") == 1
 
 

@@ -96,8 +96,8 @@ def test_where_nobody_answers_nothing_is_offered_or_said(
 ) -> None:
     monkeypatch.setattr(completion, "_DEADLINE_S", 0.2)
     complete(monkeypatch, *words)
-    told = capsys.readouterr()
-    assert (told.out.strip(), told.err) == (":4", "")
+    printed = capsys.readouterr()
+    assert (printed.out.strip(), printed.err) == (":4", "")
 
 
 def test_files_and_folders_are_offered_as_far_as_they_are_written(

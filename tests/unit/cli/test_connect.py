@@ -102,10 +102,10 @@ def test_who_waits_for_longer_than_a_second_is_told_why(capsys: pytest.CaptureFi
 
 
 def test_who_is_not_known_is_told_to_log_in_again() -> None:
-    told = failure.of(ApiError(401, "Unauthorized", "Unauthorized"))
-    assert told.status == failure.ExitStatus.REFUSED
-    assert "401 Unauthorized" in told.message
-    assert "may have expired: log in again" in told.message
+    reported = failure.of(ApiError(401, "Unauthorized", "Unauthorized"))
+    assert reported.status == failure.ExitStatus.REFUSED
+    assert "401 Unauthorized" in reported.message
+    assert "may have expired: log in again" in reported.message
     over_tls = failure.of(CallFailed("UNAUTHENTICATED", "send a token", "NO_VALID_TOKEN", {}))
     assert "may have expired: log in again, or pass another --token" in over_tls.message
 
@@ -118,7 +118,7 @@ def test_who_is_not_known_is_told_to_log_in_again() -> None:
     ],
 )
 def test_who_lacks_a_right_is_told_to_ask_for_it_and_nobody_else(why: str, remedy: str) -> None:
-    told = failure.of(ApiError(403, "Forbidden", why))
-    assert told.status == failure.ExitStatus.REFUSED
-    assert why in told.message
-    assert told.message.endswith(why) if not remedy else remedy in told.message
+    reported = failure.of(ApiError(403, "Forbidden", why))
+    assert reported.status == failure.ExitStatus.REFUSED
+    assert why in reported.message
+    assert reported.message.endswith(why) if not remedy else remedy in reported.message

@@ -51,9 +51,9 @@ def test_whole_nodes_come_with_their_labels_and_the_pods_there() -> None:
     nodes = {"count": 3, "selector": {"pool": "gpu"}}
     owners = [{"selector": {"matchLabels": {"app": "train"}}}]
     found = info(nodes=nodes, owners=owners, resources=None, node=None)
-    told = lines(found)
-    assert told["Whole nodes"] == "3 with pool=gpu; 0 pods of owners there"
-    assert not {"Slots", "One slot holds"} & told.keys()
+    printed = lines(found)
+    assert printed["Whole nodes"] == "3 with pool=gpu; 0 pods of owners there"
+    assert not {"Slots", "One slot holds"} & printed.keys()
     assert (formatting.slots(found), formatting.claimed(found)) == ("3 whole", "0 pods")
     one = replace(found, claims=(Claim("shop/train-0", "u"),))
     assert formatting.claimed(one) == "1 pod"
@@ -64,8 +64,8 @@ def test_a_wait_for_pods_comes_with_the_moment_since_when_there_is_none() -> Non
     said = "released once no pod has had a slot for 1h30m"
     assert lines(info(releaseIfIdle="90m"))["If idle"] == said
     since = ACTIVE._replace(idle_since=NOW)
-    told = lines(info(since, releaseIfIdle="90m"))["If idle"]
-    assert told == f"{said}; none has since 2030-03-17T17:46:40Z"
+    printed = lines(info(since, releaseIfIdle="90m"))["If idle"]
+    assert printed == f"{said}; none has since 2030-03-17T17:46:40Z"
     assert "If idle" not in lines(info())
 
 
@@ -105,8 +105,8 @@ def test_when_it_holds_again_is_shown_unless_it_is_suspended(
     occurrence = OccurrenceInfo(noon + timedelta(hours=10), noon + timedelta(hours=18))
     state = ReservationState(Phase.PENDING, is_backed=False)
     found = replace(info(state, schedule=schedule, ttl=None), occurrences=(occurrence,))
-    told = dict(describe._lines(found, noon, ""))
-    assert told["Every"] == every
-    assert ("Next" in told) is not ("suspend" in changes)
+    printed = dict(describe._lines(found, noon, ""))
+    assert printed["Every"] == every
+    assert ("Next" in printed) is not ("suspend" in changes)
     assert formatting.one_line(found, noon).endswith(line)
     assert formatting.ends_in(found, noon).startswith(ends)

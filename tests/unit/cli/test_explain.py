@@ -21,8 +21,8 @@ def explained() -> dict[str, Any]:
         reservation("seat", node="w2", cpu="1", expires=NOW + 90_000),
     ]
     nodes = [node(f"w{number}", cpu="4") for number in range(1, 12)]
-    told = explain(pod("owner", cpu="2"), state_of(*nodes, *full, *holds), NOW)
-    return json.loads(encode(told))  # type: ignore[no-any-return]
+    found = explain(pod("owner", cpu="2"), state_of(*nodes, *full, *holds), NOW)
+    return json.loads(encode(found))  # type: ignore[no-any-return]
 
 
 def test_a_table_names_reasons_reservations_and_the_time_left(
@@ -51,8 +51,8 @@ def test_what_names_no_pod_is_refused(name: str) -> None:
 def test_a_pod_with_resource_claims_is_told_what_is_not_judged(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = explain(pod("a", devices=True), state_of(node("w1")), NOW)
-    show(json.loads(encode(told)))
+    found = explain(pod("a", devices=True), state_of(node("w1")), NOW)
+    show(json.loads(encode(found)))
     assert "It has ResourceClaims: kube-scheduler finds their devices." in capsys.readouterr().out
     show(explained())
     assert "ResourceClaims" not in capsys.readouterr().out

@@ -137,6 +137,6 @@ def test_examples_stand_apart_from_what_a_command_does() -> None:
     class Command:
         help = "Do it. Well.\n\nMore.\n\nExamples:\n    reserver do it\n"
 
-    told = Help.of(Command)
-    assert told == ("Do it. Well.\n\nMore.", "reserver do it")
-    assert told.first_sentence == "Do it."
+    found = Help.of(Command)
+    assert found == ("Do it. Well.\n\nMore.", "reserver do it")
+    assert found.first_sentence == "Do it."

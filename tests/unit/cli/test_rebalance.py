@@ -43,10 +43,10 @@ def test_a_program_reads_the_same(tmp_path: Path) -> None:
     file.write_text(BROKEN.replace("Lifetime", "LifeTime"))
     arguments = ["rebalance", "validate", str(file), str(EXAMPLES[0]), "-o", "json"]
     result = CliRunner().invoke(app, arguments)
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["valid"]) == (0, True)
-    assert [each["valid"] for each in told["files"]] == [True, True]
-    fields = [warning["field"] for warning in told["files"][0]["warnings"]]
+    reported = json.loads(result.stdout)
+    assert (result.exit_code, reported["valid"]) == (0, True)
+    assert [each["valid"] for each in reported["files"]] == [True, True]
+    fields = [warning["field"] for warning in reported["files"][0]["warnings"]]
     assert fields == ["evictor", "profiles[0].pluginConfig[0]", ""]
 
 

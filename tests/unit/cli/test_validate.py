@@ -91,9 +91,9 @@ def test_one_broken_entry_costs_no_other(tmp_path: Path) -> None:
     text = f"{configmap(a=SPEC, b='x: 1')}\n"
     result = validate(tmp_path, text, "-o", "json")
     assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    assert (told["valid"], told["reservations"]) == (False, 1)
-    (problem,) = told["problems"]
+    printed = json.loads(result.stdout)
+    assert (printed["valid"], printed["reservations"]) == (False, 1)
+    (problem,) = printed["problems"]
     assert (problem["key"], problem["document"]) == ("b", f"{tmp_path}/f")
     assert problem["problem"]
     assert problem["remedy"]
@@ -148,9 +148,11 @@ def test_whose_pods_an_owner_without_a_namespace_means_is_said(tmp_path: Path) -
     silent = validate(tmp_path, configmap(a=SPEC))
     assert silent.stderr == ""
     text = SPEC.replace(', "namespace": "shop"', "")
-    told = validate(tmp_path, configmap(a=text))
-    assert told.exit_code == 0
-    assert "a: an owner names no namespace, so its pods are those of reserver-system" in told.stderr
+    result = validate(tmp_path, configmap(a=text))
+    assert result.exit_code == 0
+    assert (
+        "a: an owner names no namespace, so its pods are those of reserver-system" in result.stderr
+    )
     assert validate(tmp_path, OBJECT.replace(SPEC, text)).stderr == ""
 
 

@@ -22,8 +22,8 @@ def test_reason_and_fields_are_read() -> None:
     request.field_violations.add(field="spec.ttl", description="is negative")
     info = error_details_pb2.ErrorInfo(reason="INVALID_FIELD", domain="reserver.io")
     help_ = error_details_pb2.Help()
-    told = read_details(packed(help_, info, request))
-    assert told == ErrorDetails("INVALID_FIELD", {"spec.ttl": "is negative"})
+    reported = read_details(packed(help_, info, request))
+    assert reported == ErrorDetails("INVALID_FIELD", {"spec.ttl": "is negative"})
 
 
 def test_what_is_no_status_says_nothing() -> None:

@@ -68,8 +68,8 @@ def test_what_went_while_the_stream_was_broken_for_too_long_is_shown_as_deleted(
     one.breaks(Broken(grpc.StatusCode.OUT_OF_RANGE), 100.0)
     assert not request.resume_token
     one.begins()
-    told = seen(one, message("ADDED", "b"), message("BOOKMARK", token="9"))
-    assert told == [(ChangeKind.ADDED, "b"), (ChangeKind.DELETED, "a")]
+    reported = seen(one, message("ADDED", "b"), message("BOOKMARK", token="9"))
+    assert reported == [(ChangeKind.ADDED, "b"), (ChangeKind.DELETED, "a")]
 
 
 def test_a_watch_that_is_not_allowed_ends() -> None:

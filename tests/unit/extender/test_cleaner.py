@@ -125,8 +125,8 @@ async def test_what_is_removed_is_told_with_what_became_of_it() -> None:
     tidying.cleaner = tidying.clean(StoreEdits(ScriptedClient({})))
     tidying.cleaner.on_reservation_changed(Ref("shop", "lists", "list"))
     await tidying.tidy()
-    told = [f"shop/lists/list[shop/{pod}]: expired unclaimed" for pod in ("a", "b")]
-    assert tidying.endings[1:] == told
+    reported = [f"shop/lists/list[shop/{pod}]: expired unclaimed" for pod in ("a", "b")]
+    assert tidying.endings[1:] == reported
 
 
 async def test_what_nothing_has_touched_is_not_looked_at_again() -> None:

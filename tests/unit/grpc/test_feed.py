@@ -67,7 +67,7 @@ def shown(scene: Scene) -> list[pb.Reservation]:
     return [pb.Reservation.FromString(packed) for packed in scene.feed.all()]
 
 
-def told(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
+def ends(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
     return [(change.before is not None, change.after is not None) for change in changes]
 
 
@@ -119,7 +119,7 @@ async def test_what_comes_changes_and_goes_is_told_in_order_and_once() -> None:
     await scene.write("a")
     await scene.write("a", text=TEXT.replace("cpu: 1", "cpu: 2"))
     await scene.write("a", text=None)
-    assert told(scene.feed.since(token)) == [(False, True), (True, True), (True, False)]
+    assert ends(scene.feed.since(token)) == [(False, True), (True, True), (True, False)]
     assert scene.feed.since(scene.feed.token) == []
 
 

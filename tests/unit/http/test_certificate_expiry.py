@@ -14,7 +14,7 @@ from tests.builders import NOW
 SOON, LATER = (datetime(2030, month, 1, tzinfo=UTC) for month in (1, 6))
 
 
-def told(expiries: Expiries) -> dict[str, float]:
+def exposed(expiries: Expiries) -> dict[str, float]:
     (family,) = expiries.measured()
     return {sample.labels["file"]: sample.value for sample in family.samples}
 
@@ -34,7 +34,7 @@ def files(tmp_path: Path) -> TlsFiles:
 
 def test_each_file_is_named_once_with_the_first_of_its_certificates(files: TlsFiles) -> None:
     again = files._replace(client_ca=None)
-    assert told(Expiries((files, again, None))) == {
+    assert exposed(Expiries((files, again, None))) == {
         str(files.certificate): LATER.timestamp(),
         str(files.client_ca): SOON.timestamp(),
     }
@@ -42,9 +42,9 @@ def test_each_file_is_named_once_with_the_first_of_its_certificates(files: TlsFi
 
 def test_a_file_that_is_replaced_tells_of_its_new_certificate(files: TlsFiles) -> None:
     expiries = Expiries((files,))
-    told(expiries)
+    exposed(expiries)
     files.certificate.write_bytes(certificate(SOON))
-    assert told(expiries)[str(files.certificate)] == SOON.timestamp()
+    assert exposed(expiries)[str(files.certificate)] == SOON.timestamp()
 
 
 @pytest.mark.parametrize("content", [b"", b"-----BEGIN CERTIFICATE-----\nno\n", None])
@@ -53,12 +53,12 @@ def test_a_file_that_cannot_be_read_is_left_out(files: TlsFiles, content: bytes 
         files.certificate.unlink()
     else:
         files.certificate.write_bytes(content)
-    assert list(told(Expiries((files,)))) == [str(files.client_ca)]
+    assert list(exposed(Expiries((files,)))) == [str(files.client_ca)]
 
 
 def test_the_certificate_that_reserver_made_is_told_of_once_it_serves() -> None:
     expiries = Expiries((None,))
-    assert told(expiries) == {}
+    assert exposed(expiries) == {}
     expiries.keep("secret/webhooks", CertificateMaker(["reserver.example"]).make(NOW).certificate)
-    (moment,) = told(expiries).values()
+    (moment,) = exposed(expiries).values()
     assert moment == pytest.approx(NOW + LIFETIME / timedelta(seconds=1))

@@ -214,8 +214,8 @@ async def test_pods_of_one_namespace_leave_their_part_of_the_events_to_others() 
             recorder.record(telling(name=f"web-{number}"))
         other = pod("api", namespace="blog")
         recorder.record(PodEvent(other, "HeldByReservations", "r", "held by r"))
-    told = [event["involvedObject"]["namespace"] for event in events(client)]
-    assert (len(told), told.count("blog")) == (101, 1)
+    warned = [event["involvedObject"]["namespace"] for event in events(client)]
+    assert (len(warned), warned.count("blog")) == (101, 1)
 
 
 async def test_events_of_one_namespace_leave_their_part_of_the_queue_to_others() -> None:
@@ -265,6 +265,6 @@ async def test_one_configmap_leaves_a_hundred_lines_in_the_log() -> None:
                 report(recorder, STORE, problem("a", key=f"web-{number}"))
             other = Metadata(name="store", namespace="shop", uid="uid-2")
             report(recorder, other, problem("a"))
-    told = [line for line in lines if line["event"] == "reservation not enforced"]
-    assert len(told) == 101
-    assert [line["key"] for line in told if "more" in line] == ["web-99"]
+    warned = [line for line in lines if line["event"] == "reservation not enforced"]
+    assert len(warned) == 101
+    assert [line["key"] for line in warned if "more" in line] == ["web-99"]

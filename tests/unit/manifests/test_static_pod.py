@@ -34,8 +34,8 @@ def test_the_command_line_and_a_scraper_find_the_static_pod() -> None:
 def stub(folder: Path, server: str) -> str:
     """Create a kubectl of another version than the cluster's; return the PATH with it."""
     folder.mkdir()
-    told = f"clientVersion:\n  gitVersion: v1.99.0\nserverVersion:\n  gitVersion: {server}\n"
-    (folder / "kubectl").write_text(f"#!/bin/sh\ncat <<'E'\n{told}E\n")
+    output = f"clientVersion:\n  gitVersion: v1.99.0\nserverVersion:\n  gitVersion: {server}\n"
+    (folder / "kubectl").write_text(f"#!/bin/sh\ncat <<'E'\n{output}E\n")
     (folder / "kubectl").chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
 

@@ -22,20 +22,20 @@ async def test_others_have_their_turns_while_a_large_file_is_read(tmp_path: Path
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "unknown:\n" + "- {a: 1}\n" * 20_000)
     assert file.stat().st_size < MOST_BYTES
-    told: list[str] = []
-    recorder = SimpleNamespace(warn=lambda _, reason, *__: told.append(reason))
+    reported: list[str] = []
+    recorder = SimpleNamespace(warn=lambda _, reason, *__: reported.append(reason))
     assembly: Any = SimpleNamespace(recorder=recorder)
     reload = Reload(Settings(config=file), cast("Assembly", assembly))
     turns = 0
 
     async def other() -> None:
         nonlocal turns
-        while not told:
+        while not reported:
             turns += 1
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(other())
     await reload.look()
     await beside
-    assert told == ["ConfigurationRefused"]
+    assert reported == ["ConfigurationRefused"]
     assert turns > 10

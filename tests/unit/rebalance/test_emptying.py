@@ -211,10 +211,10 @@ async def test_a_node_that_is_given_back_is_open_whatever_becomes_of_emptied_one
 async def test_each_node_whose_emptying_has_ended_is_counted_once_it_is_written() -> None:
     counted: list[str] = []
     client = ScriptedClient(*[seen(cordoned=True, **MARK), {}] * 2, refused(403, "Forbidden"))
-    told = NodeMarks(client, lambda: 0.0, counted=counted.append)
-    await told.settle(Settled(("a",), ("b",)))
+    reported = NodeMarks(client, lambda: 0.0, counted=counted.append)
+    await reported.settle(Settled(("a",), ("b",)))
     with pytest.raises(ApiError):
-        await told.settle(Settled(("c",)))
+        await reported.settle(Settled(("c",)))
     assert counted == ["emptied", "given back"]
 
 

@@ -20,7 +20,7 @@ NODES = frozenset({"n1", "n2"})
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Told:
+class ScriptedPrometheus:
     """A server whose answers a test sets.
 
     Attributes:
@@ -41,13 +41,13 @@ class Told:
 
 
 @pytest.fixture
-async def told() -> AsyncIterator[Told]:
-    told = Told()
+async def scripted() -> AsyncIterator[ScriptedPrometheus]:
+    scripted = ScriptedPrometheus()
     app = web.Application()
-    app.add_routes([web.post("/api/v1/query", told.answer)])
+    app.add_routes([web.post("/api/v1/query", scripted.answer)])
     async with TestServer(app) as server:
-        told.url = str(server.make_url(""))
-        yield told
+        scripted.url = str(server.make_url(""))
+        yield scripted
 
 
 def vector(*series: tuple[dict[str, str], str]) -> web.Response:
@@ -60,39 +60,41 @@ async def anonymous() -> str:
     return ""
 
 
-async def asked(told: Told, **queries: str) -> None:
-    async with Prometheus(told.url, anonymous) as client:
+async def asked(scripted: ScriptedPrometheus, **queries: str) -> None:
+    async with Prometheus(scripted.url, anonymous) as client:
         await client.read(NODES, queries or {"cpu": "q"}, with_pods=False)
 
 
-async def test_amounts_of_nodes_and_pods_are_in_the_units_of_the_scheduler(told: Told) -> None:
-    told.answers[NODE_QUERIES["cpu"]] = vector(({"nodename": "n1"}, "1.5"))
-    told.answers[NODE_QUERIES["memory"]] = vector(({"nodename": "n1"}, "1024"))
+async def test_amounts_of_nodes_and_pods_are_in_the_units_of_the_scheduler(
+    scripted: ScriptedPrometheus,
+) -> None:
+    scripted.answers[NODE_QUERIES["cpu"]] = vector(({"nodename": "n1"}, "1.5"))
+    scripted.answers[NODE_QUERIES["memory"]] = vector(({"nodename": "n1"}, "1024"))
     web_0 = {"namespace": "shop", "pod": "web-0"}
-    told.answers[POD_QUERIES["cpu"]] = vector((web_0, "0.25"))
-    async with Prometheus(told.url, anonymous) as client:
+    scripted.answers[POD_QUERIES["cpu"]] = vector((web_0, "0.25"))
+    async with Prometheus(scripted.url, anonymous) as client:
         readings = await client.read(NODES, queries_for(("cpu", "memory"), {}))
     assert readings.nodes == {"n1": Reading({"cpu": 1500.0, "memory": 1024.0}, 1000.0, 300.0)}
     assert readings.pods == {PodName("shop", "web-0"): Reading({"cpu": 250.0}, 1000.0, 300.0)}
 
 
-async def test_the_token_is_sent_and_read_anew_for_each_query(told: Told) -> None:
+async def test_the_token_is_sent_and_read_anew_for_each_query(scripted: ScriptedPrometheus) -> None:
     tokens = iter(("first", "second"))
 
     async def token() -> str:
         return next(tokens)
 
-    async with Prometheus(told.url, token) as client:
+    async with Prometheus(scripted.url, token) as client:
         await client.read(NODES, {"cpu": "a", "memory": "b"}, with_pods=False)
-    assert told.requests == [("a", "Bearer first"), ("b", "Bearer second")]
+    assert scripted.requests == [("a", "Bearer first"), ("b", "Bearer second")]
 
 
-async def test_shares_are_between_0_and_1(told: Told) -> None:
-    told.answers["q"] = vector(({"instance": "n1"}, "0.75"))
-    async with Prometheus(told.url, anonymous) as client:
+async def test_shares_are_between_0_and_1(scripted: ScriptedPrometheus) -> None:
+    scripted.answers["q"] = vector(({"instance": "n1"}, "0.75"))
+    async with Prometheus(scripted.url, anonymous) as client:
         (reading,) = (await client.shares(NODES, "q")).nodes.values()
         assert reading.usage == {METRIC: 75.0}
-        told.answers["q"] = vector(({"instance": "n1"}, "75"))
+        scripted.answers["q"] = vector(({"instance": "n1"}, "75"))
         with pytest.raises(LoadUnknown, match="node n1 has 75"):
             await client.shares(NODES, "q")
 
@@ -135,18 +137,18 @@ async def breaks_off(request: web.Request) -> web.StreamResponse:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_a_prometheus_that_lies_is_told_so_with_its_url_and_the_query(
-    told: Told, answer: Answering | web.Response, said: str
+    scripted: ScriptedPrometheus, answer: Answering | web.Response, said: str
 ) -> None:
-    told.answers["q"] = answer
+    scripted.answers["q"] = answer
     with pytest.raises(LoadUnknown) as raised:
-        await asked(told)
+        await asked(scripted)
     assert said in str(raised.value)
-    assert told.url.rstrip("/") in str(raised.value)
+    assert scripted.url.rstrip("/") in str(raised.value)
     assert "(query: q)" in str(raised.value)
 
 
 async def test_an_answer_that_never_ends_is_cut_off(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedPrometheus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prometheus, "_MOST_BYTES", 2**20)
     sent = 0
@@ -159,14 +161,14 @@ async def test_an_answer_that_never_ends_is_cut_off(
             await response.write(b" " * 65_536)
             sent += 65_536
 
-    told.answers["q"] = floods
+    scripted.answers["q"] = floods
     with pytest.raises(LoadUnknown, match="exceeds 1 MiB"):
-        await asked(told)
+        await asked(scripted)
     assert sent < 2**24
 
 
 async def test_a_prometheus_that_hangs_is_not_waited_for(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedPrometheus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prometheus, "_TIMEOUT", aiohttp.ClientTimeout(total=0.1))
     released = asyncio.Event()
@@ -175,9 +177,9 @@ async def test_a_prometheus_that_hangs_is_not_waited_for(
         await released.wait()
         return vector()
 
-    told.answers["q"] = hangs
+    scripted.answers["q"] = hangs
     with pytest.raises(LoadUnknown, match="did not answer in time"):
-        await asked(told)
+        await asked(scripted)
     released.set()
 
 

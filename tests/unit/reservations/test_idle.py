@@ -134,7 +134,7 @@ def test_what_is_claimed_for_good_is_claimed_whatever_becomes_of_its_pods() -> N
     assert world.outcome is Outcome.CLAIMED
 
 
-def restarted(written: Reservation, told: float, *, first: bool = True) -> World:
+def restarted(written: Reservation, idle_since: float, *, first: bool = True) -> World:
     """Return a restarted world that has read the idle time from a status."""
     world = World.__new__(World)
     world.written = written
@@ -143,7 +143,7 @@ def restarted(written: Reservation, told: float, *, first: bool = True) -> World
     if not first:
         world.claim("a")
     world.ledger.put(written)
-    world.ledger.was_idle(written.ref, written.digest, told)
+    world.ledger.was_idle(written.ref, written.digest, idle_since)
     return world
 
 

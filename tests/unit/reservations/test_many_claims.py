@@ -65,10 +65,10 @@ def in_configmap(state: State, written: Reservation) -> Record:
 def in_object(state: State, written: Reservation) -> Record:
     """Return the record of a reservation in the status of an object."""
     ledger, ref = state.ledger, written.ref
-    told = ShortNodes.of(state.snapshot).status(written, ledger)
+    reported = ShortNodes.of(state.snapshot).status(written, ledger)
     landed = ledger.landed(ref)
     claims = [StatusClaim("", uid, landed.get(uid, ""), "") for uid in ledger.claimants(ref)]
-    said: ReservationStatus = object_status.valid(written, told, claims, None, 1, NOW)
+    said: ReservationStatus = object_status.valid(written, reported, claims, None, 1, NOW)
     assert said.claimed == len(claims)
     nodes = object_status.recorded(said)
     return dict.fromkeys(nodes, SLOTS + 100), {uid: on for uid, on in nodes.items() if on}

@@ -187,13 +187,13 @@ def test_a_clock_that_is_set_forward_past_some_holds_the_one_of_now(ledger: Ledg
 def test_each_occurrence_that_is_over_is_told_while_its_claims_are_known(
     snapshot: Snapshot,
 ) -> None:
-    told: list[tuple[float | None, int]] = []
+    reported: list[tuple[float | None, int]] = []
 
     class _Heard(Listener):
         def on_occurrence_over(self, ref: Ref) -> None:
             known = ledger.get(ref)
             assert known is not None
-            told.append((known.occurrence, ledger.claimed(ref)))
+            reported.append((known.occurrence, ledger.claimed(ref)))
 
     ledger = Ledger(snapshot, _Heard())
     ledger.advance(BEGIN)
@@ -201,4 +201,4 @@ def test_each_occurrence_that_is_over_is_told_while_its_claims_are_known(
     claimed(ledger, "a")
     ledger.advance(END)
     ledger.advance(END + DAY)
-    assert told == [(BEGIN, 1), (BEGIN + DAY, 0)]
+    assert reported == [(BEGIN, 1), (BEGIN + DAY, 0)]

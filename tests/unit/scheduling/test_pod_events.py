@@ -13,7 +13,7 @@ W1, W2 = node("worker-1", cpu="4"), node("worker-2", cpu="4")
 NAMES = ["worker-1", "worker-2"]
 
 
-def told(asking: Pod, state: State, names: list[str] = NAMES) -> PodEvent | None:
+def event_of(asking: Pod, state: State, names: list[str] = NAMES) -> PodEvent | None:
     return event_for(asking, len(names), filter_nodes(asking, names, state, NOW), state)
 
 
@@ -26,8 +26,8 @@ def held(*keys: str) -> State:
 
 def test_a_pod_that_only_reservations_keep_is_told_which() -> None:
     asking = pod("a", cpu="3")
-    telling = told(asking, held("r"))
-    assert telling == PodEvent(
+    event = event_of(asking, held("r"))
+    assert event == PodEvent(
         asking,
         "HeldByReservations",
         "shop/store/r-worker-1, shop/store/r-worker-2",
@@ -42,7 +42,7 @@ def test_of_many_reservations_the_cause_is_one_whichever_they_are() -> None:
         *(node(name, cpu="4") for name in names),
         *(reservation(f"r-{name}", node=name, cpu="4") for name in names),
     )
-    first, second = (told(pod("a", cpu="1"), state, part) for part in (names[:5], names[4:]))
+    first, second = (event_of(pod("a", cpu="1"), state, part) for part in (names[:5], names[4:]))
     assert first
     assert second
     assert first.cause == second.cause == "many reservations"
@@ -50,15 +50,15 @@ def test_of_many_reservations_the_cause_is_one_whichever_they_are() -> None:
 
 
 def test_of_one_node_it_is_told_in_the_singular() -> None:
-    telling = told(pod("a", cpu="3"), held("r"), ["worker-1"])
-    assert telling
+    event = event_of(pod("a", cpu="3"), held("r"), ["worker-1"])
+    assert event
     assert (
-        telling.message == "1 node has room for it that is held for others by shop/store/r-worker-1"
+        event.message == "1 node has room for it that is held for others by shop/store/r-worker-1"
     )
 
 
 def test_a_pod_that_passes_is_told_nothing() -> None:
-    assert told(pod("a", cpu="1"), held("r")) is None
+    assert event_of(pod("a", cpu="1"), held("r")) is None
 
 
 def test_a_pod_that_is_sent_on_is_told_nothing_yet() -> None:
@@ -66,12 +66,12 @@ def test_a_pod_that_is_sent_on_is_told_nothing_yet() -> None:
     nodes = [node(name, cpu="4") for name in names]
     holds = [reservation(f"r-{name}", node=name, cpu="4") for name in names]
     state = state_of(W1, *nodes, *holds)
-    assert told(pod("a", cpu="1"), state, names) is None
+    assert event_of(pod("a", cpu="1"), state, names) is None
 
 
 def test_an_owner_that_is_steered_to_its_seat_is_told_nothing() -> None:
     state = state_of(W1, W2, reservation("seat", cpu="2"))
-    assert told(pod("owner", cpu="2"), state, ["worker-2"]) is None
+    assert event_of(pod("owner", cpu="2"), state, ["worker-2"]) is None
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_an_owner_whose_seat_kube_scheduler_refuses_is_told_why_as_far_as_it_is_
 ) -> None:
     state = state_of(W1, W2, reservation("seat", cpu="2", require=require))
     owner = pod("owner", nominated="worker-1", cpu="2")
-    telling = told(owner, state, ["worker-2"])
-    assert telling
-    assert telling.reason == "SeatRefused"
-    assert telling.message == (
+    event = event_of(owner, state, ["worker-2"])
+    assert event
+    assert event.reason == "SeatRefused"
+    assert event.message == (
         "kube-scheduler refuses its seat on worker-1 (reservation shop/store/seat): "
         f"a constraint that Reserver does not judge; it {then}"
     )
@@ -93,35 +93,35 @@ def test_an_owner_whose_seat_kube_scheduler_refuses_is_told_why_as_far_as_it_is_
 
 def test_an_owner_with_resource_claims_is_told_that_its_seat_has_no_devices() -> None:
     state = state_of(W1, W2, reservation("seat", cpu="2"))
-    telling = told(pod("owner", devices=True, cpu="2"), state)
-    assert telling
-    assert telling.reason == "DevicesNotHeld"
-    assert telling.message == (
+    event = event_of(pod("owner", devices=True, cpu="2"), state)
+    assert event
+    assert event.reason == "DevicesNotHeld"
+    assert event.message == (
         "reservation shop/store/seat holds its resources on worker-1, but no devices: other pods "
         "may take those of its ResourceClaims before it comes"
     )
-    assert told(pod("a", devices=True, cpu="1"), state) is None
+    assert event_of(pod("a", devices=True, cpu="1"), state) is None
 
 
 def test_a_seat_that_is_refused_for_no_other_reason_is_refused_for_its_devices() -> None:
     state = state_of(W1, W2, reservation("seat", cpu="2"))
     owner = pod("owner", nominated="worker-1", devices=True, cpu="2")
-    telling = told(owner, state, ["worker-2"])
-    assert telling
-    assert telling.reason == "SeatRefused"
-    assert "the devices of its ResourceClaims, which no reservation holds; it" in telling.message
+    event = event_of(owner, state, ["worker-2"])
+    assert event
+    assert event.reason == "SeatRefused"
+    assert "the devices of its ResourceClaims, which no reservation holds; it" in event.message
 
 
 def test_the_constraint_that_the_seat_fails_is_named() -> None:
     closed = node("worker-1", taints=[Taint("gpu", "", "NoSchedule")], cpu="4")
     state = state_of(closed, W2, reservation("seat", cpu="2"))
-    telling = told(pod("owner", nominated="worker-1", cpu="2"), state, ["worker-2"])
-    assert telling
-    assert "(reservation shop/store/seat): node(s) had untolerated taint(s); it" in telling.message
+    event = event_of(pod("owner", nominated="worker-1", cpu="2"), state, ["worker-2"])
+    assert event
+    assert "(reservation shop/store/seat): node(s) had untolerated taint(s); it" in event.message
 
 
 def test_a_seat_that_is_too_small_or_taken_is_told_so() -> None:
     state = state_of(W1, W2, reservation("seat", cpu="2"), pod("b", node="worker-1", cpu="3"))
-    telling = told(pod("owner", nominated="worker-1", cpu="2"), state, ["worker-2"])
-    assert telling
-    assert "Insufficient cpu" in telling.message
+    event = event_of(pod("owner", nominated="worker-1", cpu="2"), state, ["worker-2"])
+    assert event
+    assert "Insufficient cpu" in event.message

@@ -95,14 +95,14 @@ class Reserver(ABC):
         known, phase = ledger.get(ref), ledger.phase(ref)
         if known is None or ledger.is_over(ref):  # By whom it was claimed, history says.
             return {"phase": "over", "held": held(self.state, "worker-1")} | has_room
-        told = {
+        reported = {
             "phase": phase,
             "held": held(self.state, "worker-1"),
             "claimed": ledger.claimed(ref),
             "shown": known.next_occurrences,
             "idle since": ledger.idle_since(ref),
         }
-        return told | has_room
+        return reported | has_room
 
 
 class OfObjects(objects.World, Reserver):

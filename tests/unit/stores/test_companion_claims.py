@@ -123,8 +123,8 @@ async def test_since_when_it_is_idle_is_recorded_and_outlives_a_restart() -> Non
     world.state.ledger.advance(world.now)
     world.put(web=idle)
     _, create = await world.write(MISSING, answer(1))
-    told = said(create, "web")["idleSince"]
-    assert told == "2030-03-17T17:46:40Z"
+    reported = said(create, "web")["idleSince"]
+    assert reported == "2030-03-17T17:46:40Z"
     world.restart()
     world.state.node_seen(W1)
     world.now += 599
@@ -135,7 +135,7 @@ async def test_since_when_it_is_idle_is_recorded_and_outlives_a_restart() -> Non
     world.state.ledger.past.end()
     (web,) = (each.ref for each, _ in world.state.ledger)
     world.state.ledger.advance(world.now)
-    assert show_moment(world.state.ledger.idle_since(web)) == told
+    assert show_moment(world.state.ledger.idle_since(web)) == reported
     world.state.ledger.advance(world.now + 1)
     (patch,) = await world.write(answer(2))
-    assert (said(patch, "web")["phase"], said(patch, "web")["idleSince"]) == ("Expired", told)
+    assert (said(patch, "web")["phase"], said(patch, "web")["idleSince"]) == ("Expired", reported)

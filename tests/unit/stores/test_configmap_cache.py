@@ -238,12 +238,12 @@ def test_an_absurd_ttl_does_not_keep_the_store_from_being_tidied(
 def test_an_owner_without_a_namespace_is_told_once_for_each_time_it_is_written(
     written: Written, owner: dict[str, object], times: int
 ) -> None:
-    told: list[tuple[str, Ref]] = []
-    written.store.assumed = lambda metadata, ref: told.append((metadata.name, ref))
+    reported: list[tuple[str, Ref]] = []
+    written.store.assumed = lambda metadata, ref: reported.append((metadata.name, ref))
     text = json.dumps({"owners": [owner], "node": "worker-1", "resources": {"cpu": "1"}})
     written.put(r=text)
     written.put(r=text)
-    assert told == [("store", Ref("shop", "store", "r"))] * times
+    assert reported == [("store", Ref("shop", "store", "r"))] * times
 
 
 def _refs(written: Written) -> list[Ref]:

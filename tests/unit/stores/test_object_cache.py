@@ -247,8 +247,8 @@ def test_what_was_read_before_a_start_is_read_again_whatever_is_listed_first(
 ) -> None:
     monkeypatch.setattr(entries, "MOST_OBJECTS", 2)
     world = World()
-    told = {"phase": "Active", "observedGeneration": 1, "claimed": 0}
-    status = {**told, "placements": [], "claims": [], "conditions": []}
+    reported = {"phase": "Active", "observedGeneration": 1, "claimed": 0}
+    status = {**reported, "placements": [], "claims": [], "conditions": []}
     world.put(*(made(f"a{number}") for number in range(3)), made("z", status=status), listed=True)
     assert world.held == 6
     assert world.store.known(Ref.of_object("shop", "z")).is_read  # type: ignore[union-attr]

@@ -169,7 +169,7 @@ def summed(ending: Ending) -> tuple[Outcome, float, float, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"schedule": {"cron": "0 22 * *", "duration": "8h"}}, "schedule.cron"),
         ({"schedule": {"cron": "0 22 * * *", "duration": "25h"}}, "schedule.duration"),
@@ -188,8 +188,8 @@ def summed(ending: Ending) -> tuple[Outcome, float, float, list[str]]:
         ),
     ],
 )
-def test_a_wrong_schedule_is_told_with_its_field(fields: dict[str, Any], told: str) -> None:
+def test_a_wrong_schedule_is_told_with_its_field(fields: dict[str, Any], message: str) -> None:
     document = {"owners": OWNERS, "resources": {"cpu": "1"}, "node": "w"} | fields
     with pytest.raises(InvalidInput) as refused:
         spec_codec.read(document, ref("r"), NOW)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(message)

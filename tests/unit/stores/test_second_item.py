@@ -22,8 +22,8 @@ def item(cpu: int) -> dict[str, object]:
 
 def test_a_second_item_is_told_and_holds_for_a_successor_once_the_first_is_claimed() -> None:
     state = state_of(node("worker-1", cpu="8"))
-    told: list[EntryProblem] = []
-    store = ConfigMapCache(state.ledger, lambda: NOW, lambda _, problem: told.append(problem))
+    reported: list[EntryProblem] = []
+    store = ConfigMapCache(state.ledger, lambda: NOW, lambda _, problem: reported.append(problem))
 
     def show(text: str | None, revision: int) -> None:
         metadata = Metadata(
@@ -33,7 +33,7 @@ def test_a_second_item_is_told_and_holds_for_a_successor_once_the_first_is_claim
         deque(store.put(ConfigMapObject(metadata, data)), maxlen=0)
 
     show(json.dumps([item(1000), item(2000)]), 10)
-    assert (held(state, "worker-1"), len(told)) == (1000, 1)
+    assert (held(state, "worker-1"), len(reported)) == (1000, 1)
     state.pod_seen(replace(pod("web", node="worker-1", cpu="1"), revision=11))
     edit = store.due_edit(LIST, NOW)
     assert isinstance(edit, Edit)

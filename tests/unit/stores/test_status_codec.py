@@ -119,8 +119,8 @@ INVALID = SINGLE % ("Invalid", "false")
 def test_only_what_turns_unbacked_is_told(
     before: str | None, after: str | None, expected: list[tuple[str, str]]
 ) -> None:
-    told = newly_unbacked(before, after)
-    assert [(item, entry.message) for item, entry in told] == expected
+    reported = newly_unbacked(before, after)
+    assert [(item, entry.message) for item, entry in reported] == expected
 
 
 def test_messages_are_left_out_of_both_forms() -> None:
@@ -139,8 +139,8 @@ def test_the_columns_of_kubectl_name_all_nodes_and_owners_and_count_those_beyond
     three = reservation(
         "r", node="", owners=owners, slots=3, placed={f"w{n}": 1 for n in (1, 2, 3)}
     )
-    told = summary(three, claimed=1)
-    assert (told.nodes, told.claimed) == ("w1, w2, w3", "1/3")
-    assert len(told.owners.split(", ")) == 3
+    reported = summary(three, claimed=1)
+    assert (reported.nodes, reported.claimed) == ("w1, w2, w3", "1/3")
+    assert len(reported.owners.split(", ")) == 3
     seven = reservation("r", node="", slots=7, placed={f"w{n}": 1 for n in range(1, 8)})
     assert summary(seven, claimed=0).nodes == "w1, w2, w3, w4, w5 +2"

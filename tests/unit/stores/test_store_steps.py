@@ -81,13 +81,13 @@ def test_and_each_that_goes(store: ConfigMapCache, state: State) -> None:
 
 def test_the_cleaner_waits_until_all_is_taken_and_is_told_then(state: State) -> None:
     """Each look goes through all items: one after each of thousands would take minutes."""
-    told = list[Ref]()
-    store = ConfigMapCache(state.ledger, lambda: NOW + 200, lambda *_: None, told.append)
+    reported = list[Ref]()
+    store = ConfigMapCache(state.ledger, lambda: NOW + 200, lambda *_: None, reported.append)
     ref = Ref(*NAME, "worker-1")
     for _ in put(store, {"worker-1": items("a", "b")}):
         assert store.due_edit(ref, NOW + 200) is None
-        told.clear()
-    assert told == [ref]
+        reported.clear()
+    assert reported == [ref]
     assert store.due_edit(ref, NOW + 200) is not None
 
 

@@ -122,17 +122,17 @@ of_each_form = pytest.mark.parametrize("form", [OfObjects, OfEntries], ids=["obj
 async def travel(form: Form, spec: dict[str, Any], journey: Journey) -> list[dict[str, Any]]:
     """Follow a journey; return the answers at each moment, and assert that a successor agrees."""
     moments = list(journey)
-    pair, told = Pair(form(moments[0][0] - DAY), spec), []
+    pair, reported = Pair(form(moments[0][0] - DAY), spec), []
     await pair.running.settle()
     for moment, act in moments:
         await pair.go(moment)
         if act is not None:
             act(pair)
             await pair.running.settle()
-        told.append(pair.running.says())
+        reported.append(pair.running.says())
         after = await pair.running.successor(pair.pods.values())
-        assert after.says() == told[-1], (moment - BEGIN) / HOUR
-    return told
+        assert after.says() == reported[-1], (moment - BEGIN) / HOUR
+    return reported
 
 
 @of_each_form
@@ -141,8 +141,8 @@ async def travel(form: Form, spec: dict[str, Any], journey: Journey) -> list[dic
 async def test_a_successor_says_the_same_at_each_moment(
     form: Form, option: str, journey: str
 ) -> None:
-    told = await travel(form, OPTIONS[option], JOURNEYS[journey])
-    assert any(each["phase"] in {"Active", "Claimed"} for each in told)
+    reported = await travel(form, OPTIONS[option], JOURNEYS[journey])
+    assert any(each["phase"] in {"Active", "Claimed"} for each in reported)
 
 
 @of_each_form
@@ -152,7 +152,7 @@ async def test_so_it_does_where_clocks_change(form: Form, option: str, start: fl
     spec = OPTIONS[option]
     skip = {"skip": ["2030-04-01T02:30:00+02:00"]} if option == "skip" else {}
     kept = {name: each for name, each in spec["schedule"].items() if name == "lead"}
-    told = await travel(form, spec | {"schedule": AT_HALF_PAST_2 | kept | skip}, around(start))
+    reported = await travel(form, spec | {"schedule": AT_HALF_PAST_2 | kept | skip}, around(start))
     begins = 0 if option == "lead" else 2
-    assert [each["phase"] == "Pending" for each in told[:3]] == [n < begins for n in range(3)]
-    assert told[5]["phase"] == "Pending"
+    assert [each["phase"] == "Pending" for each in reported[:3]] == [n < begins for n in range(3)]
+    assert reported[5]["phase"] == "Pending"

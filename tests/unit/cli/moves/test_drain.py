@@ -49,11 +49,11 @@ def test_a_node_is_not_drained_while_another_move_has_one_of_its_pods(
 def test_a_trial_of_a_drain_names_its_pods_or_says_that_there_are_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for pods, said, told in (((pod("a"),), "shop/a would move\n", ""),
+    for pods, said, errors in (((pod("a"),), "shop/a would move\n", ""),
                              ((), "", "reserver: worker-1: no pod would move\n")):  # fmt: skip
         api = Api(*pods)
         drain(api, dry_run=True)
-        assert capsys.readouterr() == (said, told)
+        assert capsys.readouterr() == (said, errors)
         assert (specs(api), api.nodes["/api/v1/nodes/worker-1"].get("spec", {})) == ([], {})
 
 
@@ -91,10 +91,10 @@ def test_pods_that_nobody_makes_again_are_evicted_once_the_others_have_landed(
     api = Api(pod("a", ""), pod("b"))
     drain(api, DrainOptions(evicts_unmanaged=True))
     managed, alone = specs(api)
-    printed = Api(pod("a", ""), pod("b"))
+    api = Api(pod("a", ""), pod("b"))
     capsys.readouterr()
-    drain(printed, DrainOptions(evicts_unmanaged=True), form=Output.JSON)
-    assert json.loads(capsys.readouterr().out)["items"] == list(printed.moves.values())
+    drain(api, DrainOptions(evicts_unmanaged=True), form=Output.JSON)
+    assert json.loads(capsys.readouterr().out)["items"] == list(api.moves.values())
     assert managed["pod"]["name"] == "b"
     assert (alone["mode"], "group" in alone) == ("EvictOnly", False)
 

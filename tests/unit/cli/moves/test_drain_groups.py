@@ -39,18 +39,18 @@ CANNOT = 'podmovegroups.reserver.io is forbidden: User "jane" cannot create reso
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (ApiError(404, "NotFound", "no such resource"), "no PodMoveGroups.*of this version"),
         (ApiError(403, "Forbidden", CANNOT), "ClusterRole reserver-move-groups"),
     ],
 )
 def test_without_the_right_to_declare_a_group_nothing_is_written(
-    error: ApiError, told: str
+    error: ApiError, message: str
 ) -> None:
     api = Api(pod("a"), elsewhere("b"))
     api.no_group = error
-    with pytest.raises(Failed, match=told):
+    with pytest.raises(Failed, match=message):
         drain(api)
     assert api.moves == {}
     drain(Api(pod("a"), pod("b")))  # Of one namespace no right is needed.

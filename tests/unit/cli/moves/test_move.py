@@ -27,15 +27,15 @@ def test_a_surge_takes_a_seat(other: str) -> None:
     assert f"--surge: starts a copy on a held seat, and {other} holds none" in done.stderr
 
 
-@pytest.mark.parametrize(("phase", "is_told"), [("Evicting", False), ("Succeeded", True)])
+@pytest.mark.parametrize(("phase", "has_note"), [("Evicting", False), ("Succeeded", True)])
 def test_once_a_move_has_ended_it_is_said_why_its_pod_did_not_surge(
-    phase: str, *, is_told: bool
+    phase: str, *, has_note: bool
 ) -> None:
     move: dict[str, Any] = {"metadata": META | {"namespace": "shop"}}
     move |= {"spec": {"pod": {"name": "db-0"}}}
     move["status"] = {"phase": phase, "message": "said", "fallback": "only ReplicaSets' pods do"}
-    told = "; it did not surge: only ReplicaSets' pods do" if is_told else ""
-    assert podmoves.summary(move) == f"shop/db-0 {phase}: said{told}"
+    note = "; it did not surge: only ReplicaSets' pods do" if has_note else ""
+    assert podmoves.summary(move) == f"shop/db-0 {phase}: said{note}"
 
 
 def test_a_move_says_where_to_and_how(capsys: pytest.CaptureFixture[str]) -> None:

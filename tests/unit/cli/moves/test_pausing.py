@@ -33,23 +33,23 @@ def test_of_moves_that_are_paused_a_program_gets_the_objects_and_one_that_is_not
         asyncio.run(moves._pause_each(api, "shop", names, Output.TABLE, paused=True))
     assert capsys.readouterr().out == "a-0 paused\nb-1 paused\n"
     asyncio.run(moves._pause_each(api, "shop", names[::2], Output.JSON, paused=True))
-    told = json.loads(capsys.readouterr().out)
-    assert (told["kind"], told["items"]) == ("List", list(api.moves.values()))
-    assert [each["spec"]["paused"] for each in told["items"]] == [True, True]
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["kind"], printed["items"]) == ("List", list(api.moves.values()))
+    assert [each["spec"]["paused"] for each in printed["items"]] == [True, True]
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ('podmoves.reserver.io "a-0" not found', "there is no PodMove shop/a-0"),
         ("the server could not find the requested resource", "apply scheduler-config/components"),
     ],
 )
-def test_what_cannot_be_paused_says_why(said: str, told: str) -> None:
+def test_what_cannot_be_paused_says_why(said: str, message: str) -> None:
     class Without(Api):
         async def patch(self, path: str, body: object) -> bytes:  # noqa: ARG002
             raise ApiError(404, "NotFound", said)
 
-    with pytest.raises(Failed, match=told) as caught:
+    with pytest.raises(Failed, match=message) as caught:
         asyncio.run(podmoves.pause(Without(pod("a")), "shop", "a-0", paused=True))
     assert caught.value.status is ExitStatus.REFUSED

@@ -16,11 +16,13 @@ FULL = dump_of(
 
 
 def test_room_is_made_for_pending_pods() -> None:
-    told = json.loads(plan("--make-room", "-o", "json", dump=FULL).stdout)
-    assert [(move["pod"], move["from"], move["to"]) for move in told["moves"]] == [("p", "a", "b")]
-    assert told["landings"] == [{"namespace": "shop", "pod": "big", "node": "a"}]
-    assert (told["cost"], told["gainPerMove"]) == (1, 1)
-    assert told["bound"] == {
+    printed = json.loads(plan("--make-room", "-o", "json", dump=FULL).stdout)
+    assert [(move["pod"], move["from"], move["to"]) for move in printed["moves"]] == [
+        ("p", "a", "b")
+    ]
+    assert printed["landings"] == [{"namespace": "shop", "pod": "big", "node": "a"}]
+    assert (printed["cost"], printed["gainPerMove"]) == (1, 1)
+    assert printed["bound"] == {
         "fewestMoves": 1,
         "mostNodes": None,
         "by": "counting what pods request",
@@ -32,11 +34,11 @@ def test_room_is_made_for_pods_that_may_be_one_by_one_or_together(tmp_path: Path
     file = tmp_path / "pods.yaml"
     file.write_text(f"{json.dumps(pod_of('big', cpu='4'))}\n---\n{json.dumps(pod_of('small'))}\n")
     wanted = ("--make-room", f"--pods={file}", "-o", "json")
-    told = json.loads(plan(*wanted, dump=dump).stdout)
-    assert [(move["pod"], move["to"]) for move in told["moves"]] == [("p", "b")]
-    assert [(each["pod"], each["node"]) for each in told["landings"]] == [("big", "a")]
-    told = json.loads(plan(*wanted, "--together", dump=dump).stdout)
-    assert (told["moves"], told["landings"]) == ([], [])
+    printed = json.loads(plan(*wanted, dump=dump).stdout)
+    assert [(move["pod"], move["to"]) for move in printed["moves"]] == [("p", "b")]
+    assert [(each["pod"], each["node"]) for each in printed["landings"]] == [("big", "a")]
+    printed = json.loads(plan(*wanted, "--together", dump=dump).stdout)
+    assert (printed["moves"], printed["landings"]) == ([], [])
     file.write_text("kind: Pod\nmetadata: {}\n")
     assert "metadata.name: is empty" in plan(*wanted, dump=dump).stderr
 
@@ -95,8 +97,8 @@ def test_room_is_made_for_reservations_that_may_be(
     file = tmp_path / "set.yaml"
     file.write_text(json.dumps(reservation_of("seat", **spec)))
     arguments = ("--make-room", "--together", f"--pods={file}", "-o", "json")
-    told = json.loads(plan(*arguments, dump=json.dumps(kept)).stdout)
-    assert {each["pod"]: each["node"] for each in told["landings"]} == lands
+    printed = json.loads(plan(*arguments, dump=json.dumps(kept)).stdout)
+    assert {each["pod"]: each["node"] for each in printed["landings"]} == lands
 
 
 def test_what_is_neither_a_pod_nor_a_reservation_is_told_with_its_place(tmp_path: Path) -> None:

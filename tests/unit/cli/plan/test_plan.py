@@ -36,9 +36,9 @@ def policy(tmp_path: Path) -> str:
 def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
     result = plan(policy, "-o", "json")
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
     reason = "it does not tolerate the taint old:NoSchedule of a"
-    assert told["moves"] == [
+    assert printed["moves"] == [
         {
             "namespace": "shop",
             "pod": name,
@@ -52,26 +52,26 @@ def test_a_program_reads_the_moves_and_why_others_stay(policy: str) -> None:
         }
         for name in ("p0", "p1")
     ]
-    assert [(each["pod"], each["why"]) for each in told["kept"]] == [
+    assert [(each["pod"], each["why"]) for each in printed["kept"]] == [
         ("p2", "no node that would be better has room for it")
     ]
-    after = {each["node"]: each["after"] for each in told["nodes"]}
+    after = {each["node"]: each["after"] for each in printed["nodes"]}
     assert after["b"]["cpu"] == "2"
-    assert told["notes"] == ["the plan ignores reservations, which a dump does not have"]
-    assert yaml.safe_load(plan(policy, "-o", "yaml").stdout) == told
+    assert printed["notes"] == ["the plan ignores reservations, which a dump does not have"]
+    assert yaml.safe_load(plan(policy, "-o", "yaml").stdout) == printed
 
 
 def test_pods_of_a_dump_without_uids_are_told_from_each_other(policy: str) -> None:
     nameless = json.loads(TAINTED)
     for item in nameless["items"]:
         item["metadata"].pop("uid", None)
-    told = json.loads(plan(policy, "-o", "json", dump=json.dumps(nameless)).stdout)
-    assert [move["pod"] for move in told["moves"]] == ["p0", "p1"]
+    printed = json.loads(plan(policy, "-o", "json", dump=json.dumps(nameless)).stdout)
+    assert [move["pod"] for move in printed["moves"]] == ["p0", "p1"]
 
 
 def test_upstreams_way_names_no_target(policy: str) -> None:
-    told = json.loads(plan(policy, "--compat", "upstream", "-o", "json").stdout)
-    assert [(move["pod"], move["to"]) for move in told["moves"]] == [
+    printed = json.loads(plan(policy, "--compat", "upstream", "-o", "json").stdout)
+    assert [(move["pod"], move["to"]) for move in printed["moves"]] == [
         ("p0", None),
         ("p1", None),
         ("p2", None),

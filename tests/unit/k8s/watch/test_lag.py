@@ -21,7 +21,7 @@ def test_a_list_is_as_old_as_its_beginning_and_what_came_after_it_may_lack() -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "goals", "is_over"),
+    ("reached", "goals", "is_over"),
     [
         ((), (), False),
         ((), (10,), True),
@@ -36,16 +36,16 @@ def test_a_list_is_as_old_as_its_beginning_and_what_came_after_it_may_lack() -> 
     ],
 )
 def test_nothing_lacks_once_as_much_is_told_as_there_was(
-    told: tuple[int, ...],
+    reached: tuple[int, ...],
     goals: tuple[int, ...],
     is_over: bool,  # noqa: FBT001 - a scenario
 ) -> None:
-    for is_told_first in (True, False):
+    for is_reached_first in (True, False):
         lag = listed(revision=10)
-        first, second = (told, goals) if is_told_first else (goals, told)
-        tell, aim = (lag.reached, lag.aim) if is_told_first else (lag.aim, lag.reached)
+        first, second = (reached, goals) if is_reached_first else (goals, reached)
+        report, aim = (lag.reached, lag.aim) if is_reached_first else (lag.aim, lag.reached)
         for revision in first:
-            tell(revision)
+            report(revision)
         for revision in second:
             aim(revision)
         assert lag.over.is_set() is is_over

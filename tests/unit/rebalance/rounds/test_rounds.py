@@ -56,19 +56,19 @@ async def test_a_round_that_fails_is_followed_by_another(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(path, NO_ANSWER, *CLUSTER, dry_run=True)
-    told: list[str] = []
+    reported: list[str] = []
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
         world.now += seconds
-        if len(told) > 1:
+        if len(reported) > 1:
             raise asyncio.CancelledError
 
     monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
     with pytest.raises(asyncio.CancelledError):
-        await world.rebalancer.run(60.0, lambda outcome, _: told.append(outcome))
-    assert told == ["failed", "done"]
+        await world.rebalancer.run(60.0, lambda outcome, _: reported.append(outcome))
+    assert reported == ["failed", "done"]
     assert slept == [SAMPLE_S] * 5
 
 
