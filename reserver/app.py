@@ -25,9 +25,9 @@ from reserver.k8s import credentials, http_client
 from reserver.k8s.client import ApiClient
 from reserver.k8s.credentials import Credentials
 from reserver.k8s.lease import Lease
+from reserver.process import servers
 from reserver.process.assembly import Assembly
 from reserver.process.background import WriteTasks, lead, stand_by
-from reserver.process.http_listeners import SHUTDOWN_S, HttpListeners
 from reserver.process.leadership import label_of, lease_of
 from reserver.process.metrics import measured, memory_measured
 from reserver.process.reload import Reload, Restart
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from reserver.moves.index import KnownMove
     from reserver.moves.model import Move
     from reserver.process.tracing import Tracing
-    from reserver.process.webhooks import Prepared
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +126,8 @@ class _Process:
         self.extender = self._extender(writes)
         self.service = self._service()
         self._follow_moves()
-        self.webhooks = self._webhooks()
+        parts = (self.assembly, client, self.metrics, self.expiries)
+        self.webhooks = servers.webhooks(settings, *parts)
 
     def loops(self) -> Iterator[Coroutine[None, None, None]]:
         """Yield the background tasks."""
@@ -153,9 +153,10 @@ class _Process:
             stack.enter_context(LoopWatchdog(self.metrics.blocked).watching())
             stack.enter_context(brief_collections())
             parts = (self.reload, routes, self.metrics, self.reviews, self.expiries)
-            web = await HttpListeners(*parts).serve(stack)
+            web = await servers.HttpListeners(*parts).serve(stack)
             rpc = await self._serve_grpc(stack)
-            hooks = await self.webhooks.serve(stack) if self.webhooks else None
+            site = self.webhooks.listener if self.webhooks else None
+            hooks = await stack.enter_async_context(site) if site else None
             addresses = (access.server, access.source, *web, rpc, hooks)
             yield Running(*addresses, self.assembly, self.restart.due)
 
@@ -187,10 +188,8 @@ class _Process:
     def _service(self) -> Service | None:
         if self.settings.grpc_address is None:
             return None
-        from reserver.process import grpc_api  # noqa: PLC0415 - takes a tenth of a start
-
         parts = (self.reviews, self.assembly, self.extender, self.metrics)
-        service = grpc_api.prepare(self.settings, *parts)
+        service = servers.grpc_service(self.settings, *parts)
         if self.tracing is not None:
             service.interceptors.insert(0, self.tracing.calls())
         return service
@@ -199,19 +198,11 @@ class _Process:
         settings = self.settings
         if settings.grpc_address is None or self.service is None:
             return None
-        from reserver.grpc.service import serving  # noqa: PLC0415 - as in `_service`
+        from reserver.grpc.service import serving  # noqa: PLC0415 - takes a tenth of a start
 
-        ends = (self.assembly.readiness.obstacles, SHUTDOWN_S, settings.grpc_tls)
+        ends = (self.assembly.readiness.obstacles, servers.SHUTDOWN_S, settings.grpc_tls)
         site = serving(settings.grpc_address, self.service, *ends)
         return await stack.enter_async_context(site)
-
-    def _webhooks(self) -> Prepared | None:
-        if self.settings.webhook_address is None:
-            return None
-        from reserver.process.webhooks import prepare  # noqa: PLC0415 - it makes certificates
-
-        parts = (self.assembly, self.client, self.metrics, self.expiries)
-        return prepare(self.settings, *parts)
 
     def _follow_moves(self) -> None:
         """Count and trace moves."""

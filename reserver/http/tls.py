@@ -30,15 +30,15 @@ class ServerTls:
             `ssl.SSLSocket.getpeercert`.
     """
 
-    def __init__(self, files: TlsFiles, allowed_names: Collection[str]) -> None:
-        """Read the files; a client's certificate must have one of the allowed names.
+    def __init__(self, files: TlsFiles, allowed_names: Collection[str] | None) -> None:
+        """Read the files; a client's certificate must have one of the allowed names, if not None.
 
         Raises:
             ConfigurationError: a file cannot be read, or key and certificate do not match.
         """
         self._files = files
         self.admitted: dict[str, str] = {}
-        self._allowed = frozenset(allowed_names)
+        self._allowed = None if allowed_names is None else frozenset(allowed_names)
         self._stamp = stamped(files)
         self._context = server_context(files)
         self._problem = ""
@@ -60,6 +60,8 @@ class ServerTls:
 
     def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:
         """Return the reason why a certificate (`getpeercert`) may not call; None if it may."""
+        if self._allowed is None:
+            return None
         names = tuple(_names(certificate or {}))
         if certificate and (known := self._allowed.intersection(names)):
             self.admitted |= dict.fromkeys(known, certificate["notAfter"])

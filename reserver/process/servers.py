@@ -1,4 +1,4 @@
-"""The HTTP listeners of one process: the extender, health, and metrics over TLS.
+"""The servers of one process: the extender, health, metrics over TLS, webhooks and gRPC.
 
 Metrics over TLS are for callers with a permitted token, as in Kubernetes' own components: the API
 server returns the token's user (TokenReview), and whether that user may ``get`` the path
@@ -8,15 +8,16 @@ server returns the token's user (TokenReview), and whether that user may ``get``
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from reserver.errors import ApiError, TooMany
 from reserver.extender.bindings import BIND_PATIENCE_S
+from reserver.extender.handlers import Extender
 from reserver.extender.metrics import Metrics
 from reserver.extender.server import EXTENDER_LIMITS, HEALTH_LIMITS, Routes
 from reserver.http.access import Access, listening
@@ -26,18 +27,16 @@ from reserver.http.tls import Expiries, ServerTls
 from reserver.k8s.client import ApiClient
 from reserver.k8s.reviewer import Reviewer
 from reserver.process import debugging
+from reserver.process.assembly import Assembly
 from reserver.process.reload import Reload
+from reserver.reservations.enums import StoreKind
 from reserver.settings.serve import Settings
 
+if TYPE_CHECKING:
+    from reserver.grpc.service import Service
+    from reserver.webhook.certificate_secret import ServingPair
+
 _BEARER = "bearer "
-
-
-class AnyClientTls(ServerTls):
-    """TLS without client certificates."""
-
-    def refused_name(self, certificate: Mapping[str, Any] | None) -> str | None:  # noqa: ARG002
-        """Return None: the token identifies the caller."""
-        return None
 
 
 def guarded(paths: Paths, reviewer: Reviewer) -> Paths:
@@ -98,7 +97,8 @@ class HttpListeners:
         Raises:
             ConfigurationError: the certificates cannot be used, or a port is taken.
         """
-        profiled = _profiled() if self.settings.profiling else {}
+        profile: Paths = {debugging.PATH: ("GET", debugging.Profiler().profile)}
+        profiled = profile if self.settings.profiling else {}
         public = self.routes.paths()
         inner = {**profiled, **debugging.paths(self.reload, (*public, *profiled))}
         return (
@@ -137,14 +137,98 @@ class HttpListeners:
             return None
 
         hosts = Hosts.of(address[0], self.settings.allowed_hosts)
-        tls = AnyClientTls(files, ())
+        tls = ServerTls(files, None)  # The token identifies the caller.
         access = Access(_METRICS_LIMITS, hosts, self.metrics.count_refused, tls)
         reviewer = Reviewer(self.reviews, self.settings.namespace, time.monotonic)
         site = listening(guarded(paths, reviewer), address, SHUTDOWN_S, access)
         return await stack.enter_async_context(site)
 
 
-def _profiled() -> Paths:
-    from reserver.process.debugging import PATH, Profiler  # noqa: PLC0415 - rarely enabled
+_WEBHOOKS_S = 5.0
 
-    return {PATH: ("GET", Profiler().profile)}
+
+class ServedWebhooks(NamedTuple):
+    """The webhooks, ready to serve.
+
+    Attributes:
+        listener: yields the base URL of the webhooks.
+        loops: background tasks of the leader.
+        release: releases unused SchedPatch slots for a successor.
+    """
+
+    listener: AbstractAsyncContextManager[str]
+    loops: tuple[Callable[[], Coroutine[None, None, None]], ...]
+    release: Callable[[], Awaitable[None]]
+
+
+def webhooks(
+    settings: Settings, assembly: Assembly, client: ApiClient, metrics: Metrics, expiries: Expiries
+) -> ServedWebhooks | None:
+    """Return the webhooks, ready to serve; None if they are disabled.
+
+    Raises:
+        ConfigurationError: the files of the certificate cannot be read.
+    """
+    patches = assembly.features.patches
+    if settings.webhook_address is None or patches is None:
+        return None
+    from reserver.webhook.certificate_rotation import ServedCertificate
+    from reserver.webhook.certificate_secret import SECRET
+    from reserver.webhook.certificates import CertificateMaker, WebhookTls
+    from reserver.webhook.handlers import WEBHOOK_LIMITS, Resizes, Webhooks
+
+    loops: list[Callable[[], Coroutine[None, None, None]]] = [patches.run]
+    tls, names = WebhookTls(settings.webhook_tls), settings.webhook_names
+    if settings.webhook_tls is None:
+        maker = CertificateMaker(names)
+        home, clock = settings.namespace, assembly.clock
+
+        def serve(pair: ServingPair) -> None:
+            tls.serve(pair)
+            expiries.keep(f"secret/{SECRET}", pair.certificate)
+
+        loops.append(ServedCertificate(client, home, maker, serve, clock).run)
+    resizes = Resizes(assembly.state, assembly.clock, assembly.readiness)
+    answered = Webhooks(patches, resizes.judge, assembly.clock, metrics)
+    hosts = Hosts.of(settings.webhook_address[0], (*names, *settings.allowed_hosts))
+    access = Access(WEBHOOK_LIMITS, hosts, metrics.count_refused, tls)
+    listener = listening(answered.paths(), settings.webhook_address, _WEBHOOKS_S, access)
+    return ServedWebhooks(listener, tuple(loops), patches.release)
+
+
+def grpc_service(
+    settings: Settings, reviews: ApiClient, assembly: Assembly, extender: Extender, metrics: Metrics
+) -> Service:
+    """Return the services; their watches show changes from now on.
+
+    Args:
+        settings: the allowed callers and their audiences.
+        reviews: client of the API server, for tokens and rights.
+        assembly: the state and stores to serve.
+        extender: answers the calls of kube-scheduler.
+        metrics: counts the calls.
+    """
+    from reserver.grpc.access import CallAccess
+    from reserver.grpc.service import Service
+
+    access = None
+    if settings.wants_grpc_tokens:
+        asked = settings.namespace, time.monotonic, settings.grpc_audiences
+        access = CallAccess(
+            Reviewer(reviews, *asked), writes_objects=assembly.stores.default is StoreKind.OBJECT
+        )
+    service = Service(
+        state=assembly.state,
+        stores=assembly.stores,
+        extender=extender,
+        namespace=settings.namespace,
+        clock=assembly.clock,
+        access=access,
+        readiness=assembly.readiness,
+        counted=metrics,
+        past=assembly.archivist,
+        counted_holds=assembly.accountant,
+        dump=partial(debugging.dump, settings, assembly, metrics.exposition.text),
+    )
+    assembly.listeners.add(service.feed)
+    return service
