@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from reserver.cli import completion, output, quota_table, similar, table
+from reserver.cli import completion, failure, output, similar, table
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Refused, WrongUsage
+from reserver.cli.formatting import NOTHING
 from reserver.cli.help import App
 from reserver.cli.output import Report, TableOutputOption
 from reserver.cli.owner_flags import pair
 from reserver.cli.table import AnyCell, Cell, Row, bar, bar_legend, fitting
 from reserver.cli.target import Target
 from reserver.cli.terminal import progress
-from reserver.client import Client, NodeCapacity, ResourceAmounts
+from reserver.client import Client, NamespaceQuota, NodeCapacity, ResourceAmounts
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
+from reserver.k8s.objects.times import show_duration
 from reserver.settings.flags import flag
 
 app = App()
@@ -111,7 +113,7 @@ def quotas(
     Examples:
         reserver top quotas -n shop
     """
-    run(target, lambda session: quota_table.show(session.client, namespace, form))
+    run(target, lambda session: _show_quotas(session.client, namespace, form))
 
 
 def _slot(given: Sequence[str]) -> dict[str, str]:
@@ -189,16 +191,19 @@ def _draw(nodes: Sequence[NodeCapacity], resources: Sequence[str], *, with_fits:
 
 
 def _bar(resource: str, amounts: ResourceAmounts, width: int) -> AnyCell:
-    texts = (amounts.allocatable, amounts.requested, amounts.held)
-    total, used, held = (quantity.amount(resource, text) for text in texts)
+    total, used, held, _ = _parsed(resource, amounts)
     return bar(total, used, held, width) if total or used or held else Cell("none", "dim")
 
 
 def _free(resource: str, amounts: ResourceAmounts) -> Cell:
-    texts = (amounts.allocatable, amounts.requested, amounts.held, amounts.free)
-    total, used, held, free = (quantity.amount(resource, text) for text in texts)
+    total, used, held, free = _parsed(resource, amounts)
     text = f"{_short(resource, free)} of {_short(resource, total)}"
     return Cell(text if total or used or held else "", "red" if free < 0 else "")
+
+
+def _parsed(resource: str, amounts: ResourceAmounts) -> list[int]:
+    """Return what is allocatable, requested, held and free."""
+    return [quantity.amount(resource, text) for text in amounts[:4]]
 
 
 def _short(resource: str, amount: int) -> str:
@@ -221,9 +226,9 @@ def _listed(
     for node in nodes:
         for resource in resources:
             amounts = node.resources.get(resource, _NONE)
-            texts = [amounts.allocatable, amounts.requested, amounts.held, amounts.free]
+            texts: Sequence[str] = amounts[:4]
             if not is_exact:
-                texts = [_short(resource, quantity.amount(resource, each)) for each in texts]
+                texts = [_short(resource, each) for each in _parsed(resource, amounts)]
             row = [node.node, resource, *texts]
             rows.append([*row, str(node.fits)] if with_fits else row)
     return [*titles, "FITS"] if with_fits else titles, rows
@@ -233,3 +238,61 @@ def _node_document(node: NodeCapacity, *, with_fits: bool) -> dict[str, object]:
     resources = {name: amounts._asdict() for name, amounts in sorted(node.resources.items())}
     fits = {"fits": node.fits} if with_fits else {}
     return {"node": node.node, "resources": resources, **fits}
+
+
+async def _show_quotas(client: Client, namespace: str, form: Report) -> None:
+    """Print the quota and its use for a namespace, or for each if it is empty."""
+    async with progress("Asking for quotas"):
+        found = [each async for each in client.capacity.quotas(namespace)]
+    titles = ("NAMESPACE", "QUOTA", "RESOURCE", "USED", "HARD")
+    rows = [row for each in found for row in _quota_rows(each)]
+    if form is Report.CSV:
+        output.csv(titles, table.texts(rows))
+    elif form is not Report.TABLE:
+        output.document({"quotas": list(map(quota_document, found))}, form)
+    elif found:
+        table.show(titles, rows)
+    else:
+        failure.report(f"no quota limits {namespace or 'any namespace'}")
+
+
+def _quota_rows(quota: NamespaceQuota) -> Iterator[Row]:
+    """Yield each limit and its use, as `kubectl describe quota` does."""
+    pending = {"reservations": f"{quota.pending} pending"} if quota.pending else {}
+    shares = {name: f"{share:.0%}" for name, share in _shares(quota).items()}
+    for counted in sorted(quota.hard.keys() | quota.used.keys() | pending.keys()):
+        used = [each[counted] for each in (quota.used, pending, shares) if counted in each]
+        home, said = quota.namespace or "(all tenants)", ", ".join(used) or NOTHING
+        yield home, quota.name, counted, said, quota.hard.get(counted, NOTHING)
+    for rule, limit in _quota_rules(quota).items():
+        yield quota.namespace, quota.name, rule, NOTHING, limit
+
+
+def _shares(quota: NamespaceQuota) -> dict[str, float]:
+    """Return how much of each limit of the ceiling is used."""
+    limits = sorted(quota.hard.items()) if not quota.namespace else ()
+    used = {name: quantity.parse(quota.used.get(name, "0")) for name, _ in limits}
+    return {name: round(used[name] / (quantity.parse(limit) or 1), 4) for name, limit in limits}
+
+
+def _quota_rules(quota: NamespaceQuota) -> Mapping[str, str]:
+    """Return the other limits, as a ReservationQuota's spec names them."""
+    rules = {} if quota.max_ttl is None else {"maxTTL": show_duration(quota.max_ttl)}
+    if quota.forbids_node_names:
+        rules["nodeNames"] = "Forbidden"
+    if quota.forbids_firm_holds:
+        rules["firmHolds"] = "Forbidden"
+    return rules
+
+
+def quota_document(quota: NamespaceQuota) -> dict[str, Any]:
+    """Return a quota as a program reads it."""
+    return {
+        "namespace": quota.namespace,
+        "name": quota.name,
+        "hard": dict(sorted(quota.hard.items())),
+        "used": dict(sorted(quota.used.items())),
+        "pending": quota.pending,
+        **({"share": shares} if (shares := _shares(quota)) else {}),
+        **_quota_rules(quota),
+    }

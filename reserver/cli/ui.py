@@ -22,9 +22,9 @@ from reserver.cli.connection import Session, connected
 from reserver.cli.failure import WrongUsage
 from reserver.cli.plan_view import document as plan_document
 from reserver.cli.podmoves import KubeClient
-from reserver.cli.quota_table import quota_document
 from reserver.cli.rebalance_plan import PlanFlags, planned
 from reserver.cli.target import Target
+from reserver.cli.top import quota_document
 from reserver.client import CallFailed, ReservationInfo
 from reserver.errors import ApiError, ConfigurationError, InvalidInput, ReserverError
 from reserver.k8s.objects.objects import ObjectList, decode

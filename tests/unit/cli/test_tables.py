@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from reserver.cli import top
 from reserver.cli.formatting import duration, ends_in
-from reserver.cli.quota_table import quota_document
 from reserver.cli.table import Cell, Row, bar, bar_legend, fitting, plain, records
+from reserver.cli.top import quota_document
 from reserver.client import NamespaceQuota, ReservationInfo, ResourceAmounts
 from reserver.client.values import Spec
 
