@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from reserver.cli import failure, formatting, listing, output, serialization, table, times
@@ -149,28 +150,10 @@ def _row(past: PastReservation, form: Output, now: datetime) -> Row:
 
 def document(past: PastReservation) -> dict[str, Any]:
     """Return a past reservation as `-o json` prints it."""
-    return {
-        "name": past.name,
-        "id": past.id,
-        "outcome": str(past.outcome or formatting.UNKNOWN),
-        "since": serialization.show_moment(past.since),
-        "ended": serialization.show_moment(past.ended),
-        "expiresAt": serialization.show_moment(past.expires_at) if past.expires_at else None,
-        "ownerNamespace": past.owner_namespace,
-        "owners": past.owners,
-        "nodes": list(past.nodes),
-        "resources": dict(past.resources),
-        "slots": past.slots,
-        "claimed": past.claimed,
-        "claims": [
-            {
-                "pod": claim.pod,
-                "uid": claim.uid,
-                "node": claim.node,
-                "at": serialization.show_moment(claim.at) if claim.at else None,
-            }
-            for claim in past.claims
-        ],
-        "description": past.description,
-        "author": past.author,
-    }
+    claims = [each._asdict() for each in past.claims]
+    more = {"outcome": str(past.outcome or formatting.UNKNOWN), "claims": claims}
+    shown: dict[str, Any] = output.in_camel_case(
+        msgspec.to_builtins(past) | msgspec.to_builtins(more)
+    )
+    del shown["spec"]
+    return shown

@@ -135,7 +135,7 @@ def in_camel_case(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     """
     if isinstance(value, dict):
         return {_camel(name): in_camel_case(each) for name, each in value.items()}
-    return [in_camel_case(each) for each in value] if isinstance(value, list) else value
+    return [in_camel_case(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _camel(name: str) -> str:
