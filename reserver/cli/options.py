@@ -34,19 +34,6 @@ class DryRun(StrEnum):
     """Whether it would fit."""
 
 
-class Goal(StrEnum):
-    """The goal of a plan."""
-
-    POLICY = "policy"
-    """The moves of a policy."""
-
-    MAKE_ROOM = "make-room"
-    """Room for the pending pods."""
-
-    DEFRAGMENT = "defragment"
-    """Nodes without pods."""
-
-
 def _namespace(text: str) -> str:
     """Refuse an impossible name of a namespace; an empty text means no namespace."""
     try:

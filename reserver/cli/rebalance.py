@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -60,26 +59,13 @@ def validate(
     Examples:
         reserver rebalance validate policy.yaml && kubectl apply -k .
     """
-    judged = [_read_one(name) for name in files]
-    _show(judged, form)
-    if not all(each.is_valid for each in judged):
+    found = [(name, _read_one(name)) for name in files]
+    _show(found, form)
+    if any(reading.policy is None for _, reading in found):
         raise typer.Exit(ExitStatus.REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A policy file and its content."""
-
-    file: str
-    reading: PolicyReading
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether upstream and Reserver take it."""
-        return self.reading.policy is not None
-
-
-def _read_one(name: str) -> Judged:
+def _read_one(name: str) -> PolicyReading:
     """Read a policy file without a cluster, so any PriorityClass may exist."""
     asked: list[InvalidInput] = []
 
@@ -91,31 +77,31 @@ def _read_one(name: str) -> Judged:
 
     found = read(read_policy_file(name), value)
     unknown = tuple({str(each): each for each in asked}.values())
-    return Judged(name, found._replace(warnings=found.warnings + unknown))
+    return found._replace(warnings=found.warnings + unknown)
 
 
-def _show(judged: Sequence[Judged], form: Report) -> None:
+def _show(found: Sequence[tuple[str, PolicyReading]], form: Report) -> None:
     """Print problems and warnings: on standard error, unless a program reads them."""
+    valid = sum(reading.policy is not None for _, reading in found)
     if form is not Report.TABLE:
         files = [
             {
-                "file": each.file,
-                "valid": each.is_valid,
-                "problems": [_document(problem) for problem in each.reading.problems],
-                "warnings": [_document(warning) for warning in each.reading.warnings],
+                "file": file,
+                "valid": reading.policy is not None,
+                "problems": [_document(problem) for problem in reading.problems],
+                "warnings": [_document(warning) for warning in reading.warnings],
             }
-            for each in judged
+            for file, reading in found
         ]
-        output.document({"valid": all(each.is_valid for each in judged), "files": files}, form)
+        output.document({"valid": valid == len(found), "files": files}, form)
         return
-    for each in judged:
-        for warning in each.reading.warnings:
-            failure.report(f"{each.file}: warning: {warning}")
-        for problem in each.reading.problems:
-            failure.report(f"{each.file}: {problem}")
-    problems = sum(len(each.reading.problems) for each in judged)
-    warnings = sum(len(each.reading.warnings) for each in judged)
-    valid = sum(each.is_valid for each in judged)
+    for file, reading in found:
+        for warning in reading.warnings:
+            failure.report(f"{file}: warning: {warning}")
+        for problem in reading.problems:
+            failure.report(f"{file}: {problem}")
+    problems = sum(len(reading.problems) for _, reading in found)
+    warnings = sum(len(reading.warnings) for _, reading in found)
     typer.echo(f"{valid} valid, {counted(problems, 'problem')}, {counted(warnings, 'warning')}")
 
 

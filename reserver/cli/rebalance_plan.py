@@ -13,7 +13,6 @@ import typer
 
 from reserver.cli import completion, failure, interrupt, plan_inputs, plan_view
 from reserver.cli.failure import ExitStatus, Failed, WrongUsage
-from reserver.cli.options import Goal
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.plan_inputs import Cluster, collecting_later
 from reserver.cli.target import Target
@@ -90,13 +89,6 @@ class PlanFlags:
             raise WrongUsage("--pods, --together: need --make-room; give it, too")
         check_picture(self.picture)
 
-    @property
-    def goal(self) -> Goal:
-        """The goal of the plan."""
-        if self.make_room:
-            return Goal.MAKE_ROOM
-        return Goal.DEFRAGMENT if self.defragment else Goal.POLICY
-
 
 def plan(
     target: Target,
@@ -137,7 +129,7 @@ def plan(
         raise Failed(status, failed.message) from exc
     if flags.detailed_exitcode:
         raise typer.Exit(_HAS_MOVES if found.moves else ExitStatus.DONE)
-    if flags.goal is Goal.MAKE_ROOM and found.kept:
+    if flags.make_room and found.kept:
         raise typer.Exit(ExitStatus.WAITING)
 
 
@@ -179,14 +171,15 @@ def _decide(flags: PlanFlags, cluster: Cluster, asked: Sequence[Pod] | None) -> 
         now=time.time(),
     )
     look = replace(look, policy=look.policy.with_most_moves(flags.most_moves))
-    if flags.goal is Goal.POLICY and flags.compat is Compat.UPSTREAM:
+    is_by_policy = not (flags.make_room or flags.defragment)
+    if is_by_policy and flags.compat is Compat.UPSTREAM:
         return upstream.decide(look).plan
     look = replace(look, cluster=identified(look.cluster))
-    if flags.goal is Goal.POLICY:
+    if is_by_policy:
         return planner.decide(look, cluster.held).plan
     seconds = flags.solver_seconds
     limit = TimeLimit.after(seconds, time.monotonic) if seconds else None
-    if flags.goal is Goal.MAKE_ROOM:
+    if flags.make_room:
         wanted = pending.waiting(look.cluster) if asked is None else asked
         return pending.plan(look, cluster.held, wanted, together=flags.together, limit=limit)
     return emptying.plan(look, cluster.held, limit=limit)
