@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -98,13 +97,18 @@ async def default_namespace(target: Target) -> str:
 
 @asynccontextmanager
 async def _at_address(target: Target, deadline_s: float | None) -> AsyncIterator[Session]:
+    from reserver.client.connection import is_loopback
+
     host = _host(target.address)
     token = target.token
-    if not _is_loopback(host):
+    if not is_loopback(target.address):
         if target.ca_file is None:
             problem = f"Reserver serves TLS beyond loopback, as at {host}"
             raise WrongUsage(f"--ca-file: is missing; {problem}: give its CA")
-        token = token or await _token_of_kubeconfig(target)
+        if not token:
+            from reserver.k8s import credentials
+
+            token = await _token_of(await credentials.load(target.kubeconfig, target.context))
     with _explained(lambda: f"at {target.address}", _remedy_of_address):
         async with _client(target, target.address, token, "", deadline_s) as client:
             yield Session(client, DEFAULT_NAMESPACE)
@@ -207,13 +211,6 @@ def _client(
     )
 
 
-async def _token_of_kubeconfig(target: Target) -> str:
-    """Return the token of the kubeconfig's user; raises as `_token_of` does."""
-    from reserver.k8s import credentials
-
-    return await _token_of(await credentials.load(target.kubeconfig, target.context))
-
-
 async def _token_of(access: Credentials) -> str:
     """Return the user's token for the API server."""
     token = (await access.authorization() or "").removeprefix("Bearer ")
@@ -235,14 +232,6 @@ def _host(address: str) -> str:
     if not name or not port:
         raise WrongUsage(f"--address: {address!r} is not HOST:PORT; e.g. 127.0.0.1:9443")
     return name
-
-
-def _is_loopback(name: str) -> bool:
-    """Return whether a host is this machine, or this pod."""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def _certificate(target: Target) -> tuple[bytes, bytes] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,14 +11,13 @@ import typer
 
 from reserver.cli import completion, creating, interrupt, lookup, output, serialization, times
 from reserver.cli.connection import Session, default_namespace, run
-from reserver.cli.create_requests import CreateRequests, NewReservation, flag_of, namespace_of
+from reserver.cli.create_requests import CreateRequests, NewReservation, namespace_of, read_flags
 from reserver.cli.failure import WrongUsage
 from reserver.cli.options import FILES, DryRun, NamespaceOption
 from reserver.cli.output import Output, OutputOption
 from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
-from reserver.errors import InvalidInput
 from reserver.settings.flags import flag
 
 _WAIT_S = 600.0
@@ -156,8 +154,5 @@ async def copied(session: Session, template: str, asked: CreateRequests) -> list
     old = await lookup.by_name(session, template, session.client.get, asked.namespace)
     before: dict[str, Any] = serialization.show_spec(old.spec)
     document = merged({key: each for key, each in before.items() if key not in _TIMES}, changes)
-    try:
-        spec = serialization.read(document, asked.name, namespace, time.time())
-    except InvalidInput as exc:
-        raise flag_of(exc) from exc
+    spec = read_flags(document, asked.name, namespace)
     return [NewReservation(asked.name, namespace_of(spec, asked.namespace), spec)]

@@ -102,12 +102,7 @@ class CreateRequests:
         namespace = self.namespace or default_namespace
         if self.wanted:
             return _read(self.wanted, self.namespace, namespace)
-        try:
-            spec = serialization.read(
-                self.flags.document(namespace), self.name, namespace, time.time()
-            )
-        except InvalidInput as exc:
-            raise flag_of(exc) from exc
+        spec = read_flags(self.flags.document(namespace), self.name, namespace)
         return [NewReservation(self.name, namespace_of(spec, self.namespace), spec)]
 
     def manifests(self, default_namespace: str) -> list[dict[str, Any]]:
@@ -149,6 +144,18 @@ def _read(each: Sequence[Manifest], named: str, default: str) -> list[NewReserva
     if problems:
         raise Refused("\n".join(problems))
     return list(found.values())
+
+
+def read_flags(document: Mapping[str, Any], name: str, namespace: str) -> Spec:
+    """Return the spec in a document that was made from flags.
+
+    Raises:
+        Failed: the value of a flag is not acceptable.
+    """
+    try:
+        return serialization.read(document, name, namespace, time.time())
+    except InvalidInput as exc:
+        raise flag_of(exc) from exc
 
 
 def flag_of(error: InvalidInput) -> Failed:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from reserver.cli import failure, listing, lookup, serialization
 from reserver.cli.connection import Session, run
-from reserver.cli.create_requests import flag_of
+from reserver.cli.create_requests import read_flags
 from reserver.cli.failure import WrongUsage
 from reserver.cli.options import NameArgument, NamespaceOption
 from reserver.cli.output import Output, OutputOption
@@ -14,7 +12,6 @@ from reserver.cli.serialization import merged
 from reserver.cli.spec_flags import SpecFlags
 from reserver.cli.target import Target
 from reserver.client import CallFailed, ReservationInfo
-from reserver.errors import InvalidInput
 
 
 def update(
@@ -59,10 +56,7 @@ async def _update(session: Session, name: str, flags: SpecFlags, namespace: str)
     changes = flags.changes(own)
     old = await lookup.by_name(session, name, session.client.get, namespace)
     document = merged(serialization.show_spec(old.spec), changes)
-    try:
-        spec = serialization.read(document, old.name, own, time.time())
-    except InvalidInput as exc:
-        raise flag_of(exc) from exc
+    spec = read_flags(document, old.name, own)
     try:
         return await session.client.update(old.id, spec, etag=old.etag)
     except CallFailed as exc:
