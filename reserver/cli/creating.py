@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import typer
 
-from reserver.cli import failure, formatting, line, milestone, output, similar, table
+from reserver.cli import failure, formatting, lookup, milestone, output, similar, table
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed, Failures, Refused, WrongUsage
 from reserver.cli.output import Output
 from reserver.cli.table import Cell
 from reserver.cli.terminal import progress
-from reserver.client import CallFailed, Client, ReservationInfo, Shortage, Spec
+from reserver.client import CallFailed, Client, PodOwner, ReservationInfo, Shortage, Spec
 
 _ON_NO_NODE = re.compile(r"0/(\d+) nodes are available: \1 node\(s\) didn't match")
+_MOST_REPORTED = 5
 _MEMBER = re.compile(r"reservations\[(\d{1,4})\]")
 
 
@@ -53,7 +54,7 @@ async def create_each(
                     _show_created(made, form, alone=False)
                     raise
                 failures.append(await _refusal(client, one, exc))
-    await line.report(client, made)
+    await _warn(client, made)
     if output.is_for_programs(form):
         made = await milestone.in_force(client, made, wait_s, failures)
         _show_created(made, form, alone=len(wanted) == 1)
@@ -61,6 +62,28 @@ async def create_each(
         _show_created(made, form, alone=len(wanted) == 1)
         await milestone.in_force(client, made, wait_s, failures)
     failures.raise_all()
+
+
+async def _warn(client: Client, made: Sequence[ReservationInfo]) -> None:
+    """Report on standard error why new reservations may not work as expected."""
+    for each in made[:_MOST_REPORTED]:
+        with suppress(CallFailed):  # Who may create need not have the right to read.
+            if place := await lookup.find_in_line(client, each):
+                failure.report(f"{each.name}: {place}")
+            for owner in each.spec.owners[:_MOST_REPORTED]:
+                if isinstance(owner, PodOwner) and (said := await _runs(client, owner)):
+                    failure.report(f"{each.name}: owner {owner.namespace}/{owner.name}: {said}")
+
+
+async def _runs(client: Client, owner: PodOwner) -> str:
+    """Return that a pod runs already, and so claims nothing; empty if it does not."""
+    try:
+        explanation = await client.capacity.explain(owner.namespace, owner.name)
+    except CallFailed:  # There is no such pod yet: the usual case.
+        return ""
+    summary = str(explanation["summary"])
+    is_bound = summary.startswith("it is on ")
+    return f"{summary}; the next pod of that name may claim the reservation" if is_bound else ""
 
 
 async def _refusal(client: Client, one: NewReservation, error: CallFailed | Failed) -> Failed:

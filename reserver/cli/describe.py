@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from reserver.cli import formatting, line, lookup, serialization
+from reserver.cli import formatting, lookup, serialization
 from reserver.cli.connection import Session, run
 from reserver.cli.failure import Failures
 from reserver.cli.options import NamespaceOption, RequiredNamesArgument
@@ -47,7 +47,7 @@ async def _show(session: Session, names: Sequence[str], namespace: str) -> None:
     for number, each in enumerate(found):
         if number:
             typer.echo()
-        place = await line.find(session.client, each)
+        place = await lookup.find_in_line(session.client, each)
         for label, text in _lines(each, now, place):
             title = f"{label}:" if label else ""
             typer.echo(f"{typer.style(title.ljust(_WIDTH), bold=True)}{printable(text)}")

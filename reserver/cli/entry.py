@@ -1,6 +1,6 @@
 """The entry points of `reserver`, and of `kubectl reserver`, its plug-in of kubectl.
 
-`reserver serve` starts without Typer and the other commands (`serve_settings`). kubectl runs
+`reserver serve` starts without Typer and the other commands (`serve`). kubectl runs
 `kubectl-reserver` for `kubectl reserver`. For completion it runs `kubectl_complete-reserver` with
 the words so far, and reads one completion a line, then a directive of Cobra (kubectl,
 pkg/cmd/plugin/plugin_completion.go). No command ends in a traceback for a character that the
@@ -30,8 +30,13 @@ _NO_FILES = 4
 def command(arguments: Sequence[str], program: str) -> Callable[[], object]:
     """Return the command for the arguments of a program."""
     if arguments[:1] == [_SERVE]:
-        from reserver.cli.serve import removed_setting, serve
-        from reserver.cli.serve_settings import of_services, read_plainly, unknown_variable
+        from reserver.cli.serve import (
+            of_services,
+            read_plainly,
+            removed_setting,
+            serve,
+            unknown_variable,
+        )
 
         for name in list(of_services(os.environ)):
             del os.environ[name]

@@ -1,8 +1,9 @@
-"""Look-ups of reservations by the names and ids of the command line."""
+"""Look-ups of reservations by their names and ids, and of their places in the line for a node."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from reserver.cli import formatting
 from reserver.cli.connection import Session
 from reserver.cli.failure import Failures, Refused
 from reserver.cli.terminal import progress
-from reserver.client import CallFailed, Client, ReservationInfo, Selection
+from reserver.client import CallFailed, Client, Phase, ReservationInfo, Selection
 
 _NOT_ALLOWED = "NOT_ALLOWED"
 _NO_SUCH = "NO_SUCH_RESERVATION"
@@ -95,3 +96,45 @@ async def fetch(
             with failures.noted():
                 found.append(await by_name(session, name, session.client.get, namespace))
     return found
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def _waits_for_room(reservation: ReservationInfo) -> bool:
+    """Return whether a reservation has its place, and takes effect as room appears there."""
+    return reservation.phase is Phase.ACTIVE and not reservation.is_backed
+
+
+def place_in_line(reservation: ReservationInfo, others: Iterable[ReservationInfo]) -> str:
+    """Return a reservation's place in the line for its node; empty if it waits in none.
+
+    The earliest written reservation is backed first.
+    """
+    if not _waits_for_room(reservation) or len(reservation.placements) != 1:
+        return ""
+    node = reservation.placements[0].node
+    before = sorted(
+        _key(each)
+        for each in others
+        if _waits_for_room(each)
+        and any(part.node == node for part in each.placements)
+        and _key(each) < _key(reservation)
+    )
+    number = len(before)
+    said = _ORDINALS[number] if number < len(_ORDINALS) else f"number {number + 1}"
+    after = f", after {before[-1][-1]}" if before else ""
+    return f"is {said} in line for {node}{after}"
+
+
+async def find_in_line(client: Client, reservation: ReservationInfo) -> str:
+    """Return a reservation's place in the line for its node."""
+    if not _waits_for_room(reservation) or len(reservation.placements) != 1:
+        return ""
+    of_node = Selection(node=reservation.placements[0].node)
+    return place_in_line(reservation, [each async for each in client.list(of_node)])
+
+
+def _key(reservation: ReservationInfo) -> tuple[datetime, str, str]:
+    return reservation.since or _LONG_AGO, reservation.id, reservation.name

@@ -12,7 +12,7 @@ from typing import Any
 from reserver.cli.doctor import Finding
 from reserver.cli.preflight_files import CONFIGURATION, Id, Object
 from reserver.cli.preflight_holds import WrittenSpec
-from reserver.cli.serve_settings import unknown_variable
+from reserver.cli.serve import unknown_variable
 from reserver.cluster import quantity
 from reserver.errors import ConfigurationError
 from reserver.printable import printable

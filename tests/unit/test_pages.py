@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from hack.programs import done
-from reserver.cli import serve_settings
+from reserver.cli import serve
 from reserver.moves.phases import MoveReason
 from reserver.provisioning import model as provisioning
 from reserver.reservations.enums import Phase
@@ -171,7 +171,7 @@ def test_flags_of_serve_on_a_page_go_together() -> None:
     found = [line for page in PAGES for line in pattern.findall(page.read_text())]
     assert len(found) > 1
     for line in found:
-        assert serve_settings.read_plainly(line.replace("\\\n", " ").split(), {}), line
+        assert serve.read_plainly(line.replace("\\\n", " ").split(), {}), line
 
 
 def test_the_documentation_is_short() -> None:

@@ -11,7 +11,7 @@ import yaml
 from hack.chart import CHART
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
-from reserver.cli import serve_settings
+from reserver.cli import serve
 from reserver.settings.configuration_file import configured
 from tests.e2e.apart.rendering import (
     BASES,
@@ -62,7 +62,7 @@ def test_reserver_takes_the_configuration_beside_the_charts_own_flags(
     (file, text), *_ = found["ConfigMap", HOME, source]["data"].items()
     (tmp_path / file).write_text(text)
     args = [each.replace(mount["mountPath"], str(tmp_path)) for each in container["args"]]
-    given_by_flags = serve_settings.read_plainly(args, {})
+    given_by_flags = serve.read_plainly(args, {})
     assert given_by_flags is not None
     settings = configured(given_by_flags)
     assert set(settings.exempt_namespaces) == {"storage", HOME}

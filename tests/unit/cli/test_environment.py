@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reserver.cli.serve_settings import of_services, unknown_variable
+from reserver.cli.serve import of_services, unknown_variable
 
 OF_A_SERVICE = {
     "RESERVER_PORT": "tcp://10.0.0.7:80",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reserver.cli import line
+from reserver.cli.lookup import place_in_line
 from reserver.client import Phase, PlacedSlots, PodOwner, ReservationInfo, Spec
 
 SPEC = Spec(owners=(PodOwner(namespace="shop", name="web-0"),), resources={"cpu": "1"})
@@ -37,10 +37,10 @@ def test_those_that_were_written_earlier_and_wait_there_are_before_it() -> None:
         info("later", 9, phase=Phase.PENDING),
         info("young", 8),
     ]
-    assert line.place(info("mine", 5), others) == "is second in line for a, after train"
-    assert line.place(info("mine", 1), others) == "is first in line for a"
+    assert place_in_line(info("mine", 5), others) == "is second in line for a, after train"
+    assert place_in_line(info("mine", 1), others) == "is first in line for a"
     many = [info(f"r{number:02}", number) for number in range(20)]
-    assert line.place(many[11], many) == "is number 12 in line for a, after r10"
+    assert place_in_line(many[11], many) == "is number 12 in line for a, after r10"
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_those_that_were_written_earlier_and_wait_there_are_before_it() -> None:
     ],
 )
 def test_one_that_does_not_wait_for_its_node_has_no_place(reservation: ReservationInfo) -> None:
-    assert line.place(reservation, [info("b", 0)]) == ""
+    assert place_in_line(reservation, [info("b", 0)]) == ""

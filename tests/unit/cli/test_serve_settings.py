@@ -12,7 +12,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.cli import serve_settings
+from reserver.cli import serve
 from reserver.cli.flag_groups import with_flags
 from reserver.cli.serve import removed_setting
 from reserver.settings.flags import declared
@@ -85,7 +85,7 @@ def by_typer(arguments: list[str], variables: dict[str, str]) -> Settings:
 def test_what_is_read_without_typer_is_what_typer_reads(
     arguments: list[str], variables: dict[str, str]
 ) -> None:
-    read = serve_settings.read_plainly(arguments, variables)
+    read = serve.read_plainly(arguments, variables)
     assert read is None or read == by_typer(arguments, variables)
 
 
@@ -104,7 +104,7 @@ def test_what_is_read_without_typer_is_what_typer_reads(
 def test_what_a_pod_or_a_unit_says_takes_no_typer(
     arguments: list[str], variables: dict[str, str]
 ) -> None:
-    read = serve_settings.read_plainly(arguments, variables)
+    read = serve.read_plainly(arguments, variables)
     assert read is not None
     assert read == by_typer(arguments, variables)
 
@@ -113,7 +113,7 @@ def test_what_a_pod_or_a_unit_says_takes_no_typer(
     "argument", ["--help", "--http-port", "--what=1", "holds", "--crd=1", "--no-namespace", "--"]
 )
 def test_help_and_mistakes_are_left_to_typer(argument: str) -> None:
-    assert serve_settings.read_plainly([argument], {}) is None
+    assert serve.read_plainly([argument], {}) is None
 
 
 @pytest.mark.parametrize(
