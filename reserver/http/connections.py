@@ -214,16 +214,7 @@ class Connections(Generic[C]):
                 del self._new[connection.peer]
 
 
-class Sender(Protocol):
-    """The sender of a body."""
-
-    peer: str
-
-
-S = TypeVar("S", bound=Sender)
-
-
-class Bodies(Generic[S]):
+class Bodies(Generic[C]):
     """The bodies of a listener, whose total size is bounded.
 
     A client that announces many bodies and does not send them displaces only its own, as long as it
@@ -234,33 +225,33 @@ class Bodies(Generic[S]):
         """Begin without bodies; together they may take `most` bytes."""
         self._most = most
         self._total = 0
-        self._sizes: dict[S, int] = {}
-        self._coming: dict[str, dict[S, int]] = {}  # By peer; each peer's oldest is first.
+        self._sizes: dict[C, int] = {}
+        self._coming: dict[str, dict[C, int]] = {}  # By peer; each peer's oldest is first.
 
     def is_full(self, size: int) -> bool:
         """Return whether a sender must be closed before a body of `size` bytes has room."""
         return self._total + size > self._most
 
-    def next_to_go(self) -> S | None:
+    def next_to_go(self) -> C | None:
         """Return the sender to close; None if all bodies have arrived."""
         if not self._coming:
             return None
         largest = max(self._coming.values(), key=lambda of_peer: sum(of_peer.values()))
         return next(iter(largest))
 
-    def add(self, sender: S, size: int) -> None:
+    def add(self, sender: C, size: int) -> None:
         """Add a body that is announced."""
         self._sizes[sender] = size
         self._total += size
         self._coming.setdefault(sender.peer, {})[sender] = size
 
-    def arrived(self, sender: S) -> None:
+    def arrived(self, sender: C) -> None:
         """Mark a body as arrived; repeatable."""
         of_peer = self._coming.get(sender.peer, {})
         if of_peer.pop(sender, None) is not None and not of_peer:
             del self._coming[sender.peer]
 
-    def remove(self, sender: S) -> None:
+    def remove(self, sender: C) -> None:
         """Remove a body; repeatable."""
         self.arrived(sender)
         self._total -= self._sizes.pop(sender, 0)
