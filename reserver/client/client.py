@@ -26,12 +26,8 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 
-class Client(ReservationCalls):
-    """A client of the gRPC API, as an asynchronous context manager.
-
-    Attributes:
-        capacity: the calls about capacity.
-    """
+class _Connecting:
+    """The options of a client's connection."""
 
     def __init__(  # noqa: PLR0913 - options of a connection
         self,
@@ -71,7 +67,21 @@ class Client(ReservationCalls):
             connect_s=connect_s,
             retrying=retrying,
         )
-        super().__init__(Connection(terms))
+        self._connect(terms)
+
+    def _connect(self, terms: ConnectionTerms) -> None:
+        raise NotImplementedError
+
+
+class Client(_Connecting, ReservationCalls):
+    """A client of the gRPC API, as an asynchronous context manager.
+
+    Attributes:
+        capacity: the calls about capacity.
+    """
+
+    def _connect(self, terms: ConnectionTerms) -> None:
+        ReservationCalls.__init__(self, Connection(terms))
 
     async def __aenter__(self) -> Self:
         """Return the client; it connects with its first call."""
@@ -162,7 +172,7 @@ class SyncCapacity(Blocking[Capacity]):
     explain = _blocking(Capacity.explain)
 
 
-class SyncClient(Blocking[ReservationCalls]):
+class SyncClient(_Connecting, Blocking[ReservationCalls]):
     """A client of the gRPC API that blocks, as a context manager; threads may share it.
 
     Arguments, results and errors are the same as for `Client`. `close()` of the iterator from
@@ -183,35 +193,9 @@ class SyncClient(Blocking[ReservationCalls]):
     release = _blocking(ReservationCalls.release)
     hold = _entering(ReservationCalls.hold)
 
-    def __init__(  # noqa: PLR0913 - what a connection needs
-        self,
-        address: str,
-        *,
-        token: str | Callable[[], str] = "",
-        root_certificates: bytes | None = None,
-        client_certificate: tuple[bytes, bytes] | None = None,
-        server_name: str = "",
-        deadline_s: float = DEADLINE_S,
-        connect_s: float = DEADLINE_S,
-        retrying: Retrying | None = None,
-    ) -> None:
-        """Prepare to connect.
-
-        Raises:
-            ValueError: a token without TLS.
-        """
-        terms = ConnectionTerms(
-            address=address,
-            token=token,
-            root_certificates=root_certificates,
-            client_certificate=client_certificate,
-            server_name=server_name,
-            deadline_s=deadline_s,
-            connect_s=connect_s,
-            retrying=retrying,
-        )
+    def _connect(self, terms: ConnectionTerms) -> None:
         self._connection = SyncConnection(terms)
-        super().__init__(ReservationCalls(self._connection))
+        Blocking.__init__(self, ReservationCalls(self._connection))
         self.capacity = SyncCapacity(self.calls.capacity)
 
     def __enter__(self) -> Self:
