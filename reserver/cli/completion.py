@@ -40,52 +40,59 @@ _FIELDS = (
 )
 
 
-def reservations(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return names of reservations with a prefix, or ids if it looks like one."""
-
-    async def names(session: Session) -> list[str]:
-        found = [each async for each in session.client.list()]
-        return [each.id if "/" in incomplete else each.name for each in found]
-
-    return _offer(ctx, incomplete, names)
+Completion = Callable[[typer.Context, str], list[str]]
+"""Returns the words that a prefix may stand for, at most `_MOST`."""
 
 
-def removed(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return names of reservations that were removed, with a prefix."""
+def _of_reserver(names: Callable[[Session, str], Coroutine[Any, Any, list[str]]]) -> Completion:
+    """Return the completion by names that Reserver gives, given the prefix."""
 
-    async def names(session: Session) -> list[str]:
-        return [each.name async for each in session.client.history() if each.spec]
+    def offer(ctx: typer.Context, incomplete: str) -> list[str]:
+        async def asked(target: Target) -> list[str]:
+            async with connection.connected(target, _DEADLINE_S) as session:
+                return await names(session, incomplete)
 
-    return _offer(ctx, incomplete, names)
+        import reserver.client  # noqa: F401 - before the time runs
 
+        if not ctx.params.get("address"):
+            import kubernetes.aio.config  # noqa: F401 - as above
 
-def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return names of nodes with a prefix."""
+        return _soon(ctx, incomplete, asked)
 
-    async def names(session: Session) -> list[str]:
-        return [each.node async for each in session.client.capacity.nodes()]
-
-    return _offer(ctx, incomplete, names)
-
-
-def namespaces(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return namespaces with a prefix: of owners, and with a quota."""
-
-    async def names(session: Session) -> list[str]:
-        owners = [o.namespace async for each in session.client.list() for o in each.spec.owners]
-        return owners + [each.namespace async for each in session.client.capacity.quotas()]
-
-    return _offer(ctx, incomplete, names)
+    return offer
 
 
-def resources(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the resources of nodes with a prefix."""
+@_of_reserver
+async def reservations(session: Session, incomplete: str) -> list[str]:
+    """Return names of reservations, or ids if the prefix looks like one."""
+    found = [each async for each in session.client.list()]
+    return [each.id if "/" in incomplete else each.name for each in found]
 
-    async def names(session: Session) -> list[str]:
-        found = [each async for each in session.client.capacity.nodes()]
-        return [name for each in found for name in each.resources]
 
-    return _offer(ctx, incomplete, names)
+@_of_reserver
+async def removed(session: Session, _: str) -> list[str]:
+    """Return names of reservations that were removed."""
+    return [each.name async for each in session.client.history() if each.spec]
+
+
+@_of_reserver
+async def nodes(session: Session, _: str) -> list[str]:
+    """Return names of nodes."""
+    return [each.node async for each in session.client.capacity.nodes()]
+
+
+@_of_reserver
+async def namespaces(session: Session, _: str) -> list[str]:
+    """Return namespaces of owners, and with a quota."""
+    owners = [o.namespace async for each in session.client.list() for o in each.spec.owners]
+    return owners + [each.namespace async for each in session.client.capacity.quotas()]
+
+
+@_of_reserver
+async def resources(session: Session, _: str) -> list[str]:
+    """Return the resources of nodes."""
+    found = [each async for each in session.client.capacity.nodes()]
+    return [name for each in found for name in each.resources]
 
 
 def pods(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -137,21 +144,6 @@ def files(incomplete: str) -> list[str]:
             if each.name.startswith(start)
         )[:_MOST]
     return []
-
-
-def _offer(
-    ctx: typer.Context, incomplete: str, ask: Callable[[Session], Awaitable[list[str]]]
-) -> list[str]:
-    async def asked(target: Target) -> list[str]:
-        async with connection.connected(target, _DEADLINE_S) as session:
-            return await ask(session)
-
-    import reserver.client  # noqa: F401 - before the time runs
-
-    if not ctx.params.get("address"):
-        import kubernetes.aio.config  # noqa: F401 - as above
-
-    return _soon(ctx, incomplete, asked)
 
 
 def _list(
