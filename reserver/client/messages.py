@@ -5,7 +5,7 @@ Fields correspond by name. A field needs a line here only if its type differs in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -124,10 +124,6 @@ def _write_resources(resources: Mapping[str, str]) -> dict[str, str]:
     return dict(resources)
 
 
-def _write_policy(policy: Policy) -> str:
-    return f"POLICY_{Policy(policy).name}"
-
-
 def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None:
     if placement is None:
         return None
@@ -136,10 +132,6 @@ def _write_placement(placement: Mapping[str, Any] | None) -> pb.Placement | None
 
 def _write_nodes(nodes: Nodes | None) -> pb.Nodes | None:
     return None if nodes is None else pb.Nodes(count=nodes.count, selector=nodes.selector)
-
-
-def _write_lend(lend: Lend | None) -> pb.Lend | None:
-    return None if lend is None else pb.Lend(below_priority=lend.below_priority)
 
 
 def _write_schedule(schedule: RecurringSchedule | None) -> pb.Schedule | None:
@@ -180,10 +172,6 @@ def check_zone(moment: object, path: str) -> None:
         )
 
 
-def _write_owners(owners: Iterable[PodOwner | OwnerSelector]) -> list[pb.Owner]:
-    return list(map(_write_owner, owners))
-
-
 def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:
     if isinstance(owner, PodOwner):
         return pb.Owner(pod={"namespace": owner.namespace, "name": owner.name})
@@ -202,11 +190,11 @@ def _write_owner(owner: PodOwner | OwnerSelector) -> pb.Owner:
 
 
 _WRITERS: Mapping[str, _Write] = {
-    "owners": _write_owners,
+    "owners": lambda owners: [_write_owner(each) for each in owners],
     "resources": _write_resources,
-    "policy": _write_policy,
+    "policy": lambda policy: f"POLICY_{Policy(policy).name}",
     "placement": _write_placement,
-    "lend": _write_lend,
+    "lend": lambda lend: None if lend is None else pb.Lend(below_priority=lend.below_priority),
     "nodes": _write_nodes,
     "schedule": _write_schedule,
 }

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections import Counter as Tally
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import fields
 from functools import partial
@@ -236,9 +235,9 @@ def _watches(parts: Assembly) -> Iterator[dict[str, object]]:
         }
 
 
-def _tasks() -> Tally[str]:
+def _tasks() -> Counter[str]:
     """Return the number of tasks, by coroutine."""
-    return Tally(
+    return Counter(
         getattr(task.get_coro(), "__qualname__", "unknown") for task in asyncio.all_tasks()
     )
 
