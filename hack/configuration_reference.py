@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from reserver.settings import configuration_schema
+from hack import configuration_schema
 from reserver.settings.configuration import ConfigurationField, document, entries
 from reserver.settings.serve import Settings
 

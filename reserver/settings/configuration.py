@@ -1,8 +1,8 @@
 """ReserverConfiguration: the settings of `reserver serve` in one document, read strictly.
 
 The document has the fields of `Settings` with an `InFile`. Its types, its schema
-(`configuration_schema.py`) and the answer of `/configz` follow from these declarations. The flags
-of these fields are deprecated.
+(`hack/configuration_schema.py`) and the answer of `/configz` follow from these declarations. The
+flags of these fields are deprecated.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hack.configuration_schema import schema
 from reserver.cli.serve import deprecated
 from reserver.errors import ConfigurationError, InvalidInput
 from reserver.reservations.enums import StoreKind
 from reserver.settings import configuration
 from reserver.settings.configuration import changes, document, feature_gates, live, merged, parse
 from reserver.settings.configuration_file import ConfigurationFile
-from reserver.settings.configuration_schema import schema
 from reserver.settings.flags import Stage
 from reserver.settings.serve import LogLevel, Settings
 
