@@ -1,4 +1,4 @@
-"""Small builders, so that a scenario reads as what it is about."""
+"""Small builders that keep scenarios short."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -181,18 +181,18 @@ def place(reservation: Reservation, slots: int, state: State) -> Placed:
 
 
 def wake(freed: Iterable[str], state: State, now: float) -> tuple[Effect, ...]:
-    """Return what sends back those who wait when less is held on some nodes, in its order."""
+    """Return the effects that retry waiting pods after holds on nodes have shrunk, in order."""
     this = Wake(tuple(freed), state, now)
     return tuple(filter(None, map(this.judge, outcome(this.order()))))
 
 
 def held(state: State, node_name: str, resource: str = "cpu") -> int:
-    """Return what the matrix says is held on a node."""
+    """Return the held amount of a node, from the matrix."""
     return _cell(state, node_name, resource, "held")
 
 
 def requested(state: State, node_name: str, resource: str = "cpu") -> int:
-    """Return what the matrix says pods on a node take."""
+    """Return the requests of the pods on a node, from the matrix."""
     return _cell(state, node_name, resource, "requested")
 
 

@@ -18,7 +18,7 @@ AUDIT_POLICY = Path(__file__).parent / "e2e/audit-policy.yaml"
 
 
 def pytest_configure() -> None:
-    """Have signals end what the tests start, however these were started."""
+    """Have signals end the processes that the tests start, by any way of starting pytest."""
     heed_signals()
     gc.disable()  # While tests are collected, of which nothing is garbage: a sixth of that time.
 

@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 def least_cpu_s(make: Callable[[int], T], step: Callable[[T], object]) -> float:
-    """Return how much CPU a step takes, in seconds of an idle core; what it refuses included.
+    """Return the CPU time of a step, refusals included, in seconds of an idle core.
 
     Args:
-        make: makes what the step is given, another one for each number: it may be remembered.
+        make: returns an input by number; each differs, since the step may cache them.
         step: is measured.
     """
     best = float("inf")

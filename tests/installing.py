@@ -1,4 +1,4 @@
-"""Somebody who installs Reserver as docs/install.md has it, and sees that it keeps seats."""
+"""A reader who installs Reserver by docs/install.md, and checks that it keeps seats."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _TERMINATING = (
 
 @dataclass
 class Reader:
-    """Somebody who types what the page says.
+    """A reader who runs the commands of a page.
 
     Attributes:
-        plane: their cluster.
-        folder: where they are; as in a checkout, the chart and the manifests are there.
-        namespace: where they install Reserver, in place of the one that pages name.
+        plane: the reader's cluster.
+        folder: the working folder; as in a checkout, it has the chart and the manifests.
+        namespace: of Reserver, in place of the namespace that pages name.
     """
 
     plane: ControlPlane
@@ -57,7 +57,7 @@ class Reader:
         return ":".join(map(str, here))
 
     def run(self, line: str) -> str:
-        """Run a line that has to succeed; return what it printed."""
+        """Run a line that has to succeed; return its output."""
         line = line.replace(NAMESPACE, self.namespace)
         environment = {
             "PATH": self.path,
@@ -75,7 +75,7 @@ class Reader:
         return str(told.stdout)
 
     def follow(self, title: str, *, only: str = "", but: str = "\n", page: Path = PAGE) -> None:
-        """Do what a section says, of its commands those with some words, and without others."""
+        """Run the commands of a section that contain `only` and not `but`; write its files."""
         _, _, text = page.read_text().partition(f"# {title}\n")
         end = _HEADING.search(text)
         found = _BLOCK.findall(text[: end.start() if end else None])
@@ -98,7 +98,7 @@ class Reader:
         self.run("kubectl apply -f objects.yaml")
 
     def left(self) -> str:
-        """Return what there still is of Reserver."""
+        """Return the objects of Reserver that are left."""
         kinds = "crd,clusterroles,clusterrolebindings,namespaces,validatingadmissionpolicies"
         found = self.run(f"kubectl get {kinds} -o name").splitlines()
         roles = self.run("kubectl get roles,rolebindings --namespace kube-system -o name")
@@ -119,7 +119,7 @@ def empty_cluster() -> Iterator[ControlPlane]:
 
 
 def reading(plane: ControlPlane, folder: Path) -> Reader:
-    """Return a reader who has read how the image is named."""
+    """Return a reader who has run the commands of the section "Image"."""
     for name in ("charts", "scheduler-config"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "helm").symlink_to(HELM.build())

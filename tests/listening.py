@@ -10,7 +10,7 @@ from reserver.reservations.reservation import Ref
 
 
 class Recorded(Listener):
-    """Remembers what has changed."""
+    """A listener that records its calls."""
 
     def __init__(self) -> None:
         self.reservations: list[Ref] = []

@@ -39,18 +39,18 @@ _GO = {"GOPATH": str(Path.home() / "go"), "GOCACHE": str(Path.home() / ".cache/g
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page, and what the page says that it prints; nothing if it does not say."""
+    """A command of a page, and its output on the page; empty if the page shows none."""
 
     line: str
     expected: str
 
     @property
     def is_question(self) -> bool:
-        """Whether it changes nothing, so that it may be asked until the cluster has come so far."""
+        """Whether the command changes nothing, so that it may be repeated until it matches."""
         return "--dry-run" in self.line or _QUESTION.match(self.line) is not None
 
     def is_met_by(self, status: int, said: str) -> bool:
-        """Return whether this is what the page says; `…` at a line's end stands for any more."""
+        """Return whether status and output match the page; `…` at a line's end stands for more."""
         if status and not _REFUSED.search(self.expected):
             return False
         if not self.expected:
@@ -97,10 +97,10 @@ def _normal(text: str) -> str:
 
 
 class Reader:
-    """Somebody who types what a page says, in a folder with the files that a checkout has."""
+    """A reader who runs the commands of a page, in a folder with the files of a checkout."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], first: str = "true") -> None:
-        """`first` is what they type before anything else."""
+        """Run `first` before each line."""
         self.folder = folder
         self._first = first
         self._environment = {**_GO, **os.environ, **environment, "HOME": str(folder)}
@@ -108,7 +108,7 @@ class Reader:
             (folder / name).symlink_to(ROOT / name)
 
     def run(self, line: str) -> tuple[int, str]:
-        """Run a line; return its exit status and all that it printed."""
+        """Run a line; return its exit status and its output."""
         told = done(
             *("bash", "-c", f"{self._first}; {line}"),
             timeout_s=_LIMIT_S,
@@ -132,13 +132,13 @@ class Reader:
         only: tuple[str, ...] = (),
         but: tuple[str, ...] = (),
     ) -> None:
-        """Do what a page says, and see that it happens.
+        """Run the commands of a page, and check their output.
 
         Args:
             page: its path.
-            section: of it that is followed, by its heading; without it, all of the page.
-            only: how commands begin that are run; without it, all are.
-            but: how commands begin that are not.
+            section: heading of the section to run; empty for the whole page.
+            only: beginnings of the commands to run; empty for all.
+            but: beginnings of the commands to leave out.
         """
         for block in blocks(page, section):
             if not isinstance(block, Command):

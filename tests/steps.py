@@ -1,4 +1,4 @@
-"""Work counted in lines of Reserver that run: a clock would tell of the machine, too."""
+"""Work counted in executed lines of Reserver: a clock would measure the machine, too."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _LOOK_S = 0.1
 
 
 class Terminal:
-    """A command under way, what it has written, and keys for it."""
+    """A running command, its output, and keys for it."""
 
     def __init__(self, process: subprocess.Popen[bytes], descriptor: int) -> None:
         self.process = process

@@ -1,4 +1,4 @@
-"""Waiting for what others bring about, and of which nothing tells."""
+"""Waits for conditions that other tasks bring about without a notification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATIENCE_S = 60
 
 
 async def until(condition: Callable[[], T], pause_s: float = 0.001) -> T:
-    """Return what a condition gives once it is true.
+    """Return the value of a condition once it is true.
 
     Raises:
         TimeoutError: it has not come true in a minute.
@@ -30,7 +30,7 @@ async def until_answered(ask: Callable[[], Awaitable[T]], pause_s: float = 0.01)
 
     Args:
         ask: the question.
-        pause_s: how long to wait before it is asked again, in seconds.
+        pause_s: seconds between two questions.
 
     Raises:
         TimeoutError: it has not come true in a minute.

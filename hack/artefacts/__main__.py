@@ -1,4 +1,4 @@
-"""`make release` builds what a release publishes, in dist/, and names each file in SHA256SUMS.
+"""`make release` builds the files of a release in dist/ and names each file in SHA256SUMS.
 
 It refuses a work tree that differs from its commit, and a version that CHANGELOG.md lacks. The
 bytes depend on the commit and the pins alone, so anyone can build and compare the files.

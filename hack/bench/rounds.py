@@ -28,7 +28,7 @@ class Timings:
         return statistics.median(self.each_round(quantile))
 
     def ratio_to(self, other: "Timings", quantile: float = P50) -> float:
-        """Return the ratio of its duration to that of the other alternative."""
+        """Return the ratio of its duration to the other alternative's."""
         pairs = zip(self.each_round(quantile), other.each_round(quantile), strict=True)
         return statistics.median(own / others for own, others in pairs)
 

@@ -47,7 +47,7 @@ def ways_of(kind: str, faults: Iterable[str]) -> frozenset[str]:
 class Faults:
     """Strikes at its due times, one fault after the other.
 
-    Use it in one thread, which lives as long as the control plane: what it starts ends with that.
+    Use it in one thread, which lives as long as the control plane: its processes end with it.
     """
 
     def __init__(self, seed: int, scale: Scale, names: Iterable[str], bed: Bed, log: Path) -> None:

@@ -51,7 +51,7 @@ _PROXIED = frozenset({"cut-watch", "bind-faults", "freeze"})
 
 
 class _Did(NamedTuple):
-    """What a storm did, and what was left of it."""
+    """The actions of a storm, and the objects left after it."""
 
     faults: Faults
     remains: Remains

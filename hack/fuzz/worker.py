@@ -4,7 +4,7 @@
     python -m hack.fuzz.worker NAME REPORT giants SECONDS MEBIBYTES    with the giants
 
 
-libFuzzer ends its process, and the memory of one decoder is not that of another.
+libFuzzer ends its process, and the memory of one decoder is not counted for another.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Plans beside the optimum, on random clusters with constraints."""
+"""Plans compared with the optimum, on random clusters with constraints."""

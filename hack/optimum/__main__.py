@@ -28,16 +28,16 @@ from reserver.rebalance.time_limit import TimeLimit
 SIZES = (10, 20, 50, 100, 200)
 FILLS = (0.6, 0.75, 0.85, 0.92)
 LEAST_GAIN, MOST_MOVES, MOST_SECONDS = 0.95, 1.2, 10.0
-"""What plans are to reach: the share of the most gain, how many times the fewest moves, in time."""
+"""Goals of plans: the share of the most gain, the ratio to the fewest moves, the time."""
 
 
 class Case(NamedTuple):
-    """A cluster, and what is asked of it.
+    """A cluster, and the task on it.
 
     Attributes:
         nodes: how many there are.
         fill: which share of their cores is requested.
-        seed: of what is drawn.
+        seed: of the random cluster.
         landing: pods are to land; else nodes are to be emptied.
     """
 
@@ -53,10 +53,10 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A plan beside the best that is known.
+    """A plan, compared with the best known plan.
 
     Attributes:
-        case: what was asked.
+        case: the cluster and its task.
         pods: how many there are.
         gain: nodes that the plan empties, or pods that land by it.
         moves: of the plan.
@@ -66,7 +66,7 @@ class Row(NamedTuple):
         fewest: the fewest moves that CP-SAT found for as much gain as the plan has, or for its own
             if that is less.
         oracle_s: how long CP-SAT took.
-        broken: what the plan would break.
+        broken: the constraints that the plan breaks.
     """
 
     case: Case
@@ -110,7 +110,7 @@ def ask(
 
 
 def compare(case: Case, python: str, seconds: float, oracle_s: float) -> Row:
-    """Return a plan beside the best that is known."""
+    """Return a plan, compared with the best known plan."""
     found = case.cluster()
     cluster = planned(found)
     began = time.process_time()
@@ -159,7 +159,7 @@ def table(rows: Iterable[Row], gained: str) -> Table:
 
 
 def failures(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what is short of the goals."""
+    """Yield the missed goals."""
     share, factor = verdict(rows)
     if share < LEAST_GAIN:
         yield f"{share:.1%} of the most gain, not {LEAST_GAIN:.0%}"

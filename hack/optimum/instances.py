@@ -15,20 +15,20 @@ _LARGEST_APP = 14
 
 @dataclass(frozen=True)
 class App:
-    """Pods that are alike: what they request, and demand.
+    """Equal pods: their requests and constraints.
 
     Attributes:
         name: of the app, the value of the label `app`.
         cpu: millicores.
         memory: MiB.
-        apart: no two on a node.
-        skew: how unevenly zones may share them; 0 for any.
-        near: the app of which one has to be in the zone; empty for none.
-        away: the app of which none may be on the node; empty for none.
-        pool: the nodes that it asks for; empty for any.
+        apart: no two pods on a node.
+        skew: most difference of pods between zones; 0 for any.
+        near: an app that has to have a pod in the zone; empty for none.
+        away: an app that may have no pod on the node; empty for none.
+        pool: the nodes that it requires; empty for any.
         tolerates: it tolerates the taint.
-        allowed: how many may be evicted; -1 for any.
-        bare: it has no controller, so that nothing may move it.
+        allowed: most evictions; -1 for any.
+        bare: no controller, so that no pod may move.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Instance:
     Attributes:
         nodes: by name.
         apps: by name.
-        pods: the app and the node of each, by name; no node for one that is pending.
+        pods: app and node of each pod, by name; an empty node for a pending pod.
     """
 
     nodes: dict[str, Machine] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Instance:
     pods: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def plain(self) -> dict[str, object]:
-        """Return it for the oracle."""
+        """Return the cluster as plain values for the oracle."""
         return asdict(self)
 
 
@@ -108,7 +108,7 @@ def instance(nodes: int, fill: float, seed: int) -> Instance:
 def wanting(found: Instance, seed: int) -> Instance:
     """Return a cluster with pods that are alike and pending; the same for the same arguments.
 
-    They request a third to four fifths of the largest node, and are one for five nodes.
+    Each requests a third to four fifths of the largest node; there is one for five nodes.
     """
     drawn = random.Random(f"{len(found.nodes)} {len(found.pods)} {seed}")  # noqa: S311 - as above
     cpu = int(max(each.cpu for each in found.nodes.values()) * drawn.choice((0.35, 0.55, 0.8)))
@@ -172,7 +172,7 @@ class Placing:
         return True
 
     def refusals(self, app: App, node: str) -> Iterator[str]:
-        """Yield why a pod may not go to a node now."""
+        """Yield the reasons that keep a pod from a node."""
         machine, on = self._found.nodes[node], self.on[node]
         apps = self._found.apps
         if sum(apps[name].cpu * n for name, n in on.items()) + app.cpu > machine.cpu:
@@ -202,7 +202,7 @@ class Placing:
         )
 
     def _least(self, app: App) -> int:
-        """Return how many the zone with the fewest has; of those with a node that it asks for."""
+        """Return the fewest pods of a zone, among zones with a node that the app may use."""
         nodes = self._found.nodes.values()
         zones = {each.zone for each in nodes if app.pool in {"", each.pool}}
         return min(self._in_zone(app.name, zone, app.pool) for zone in zones)

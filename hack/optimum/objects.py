@@ -8,7 +8,7 @@ NAMESPACE = "shop"
 
 
 def documents(found: Instance) -> list[dict[str, object]]:
-    """Return the objects of Kubernetes that an instance stands for."""
+    """Return the Kubernetes objects of an instance."""
     items = [_node(each) for each in found.nodes.values()]
     items.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     items += [_pod(name, found.apps[app], node) for name, (app, node) in found.pods.items()]

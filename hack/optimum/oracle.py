@@ -3,7 +3,7 @@
 It reads a question on standard input and writes its answer to standard output, both as JSON.
 OR-Tools needs a protobuf that is older than gRPC's, so `make optimum` has an environment for it.
 The order of moves is not asked for: no plan is better than the bound, and the best may have none.
-Its searches begin with Reserver's plan, so that what it finds is never worse.
+Its searches begin with Reserver's plan, so that its plans are never worse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Sum = Any
 
 
 class Cluster:
-    """How many pods of each app stay on each node and how many enter: all that CP-SAT decides."""
+    """The variables of CP-SAT: pods of each app that stay on each node, and pods that enter."""
 
     def __init__(self, found: Named, *, landing: bool) -> None:
         """Write down the constraints of a cluster, as hack/optimum/instances.py has it.
@@ -93,7 +93,7 @@ class Cluster:
             self.model.add_hint(variable, node not in busy)
 
     def _keep_room(self, node: Named) -> None:
-        """What is there fits; on a node that is to be empty, nothing does."""
+        """Require that the pods on a node fit, and that a node to empty has none."""
         on = [(app, self.there[name, node["name"]]) for name, app in self.apps.items()]
         empty = self.empty.get(node["name"], 0)
         for resource in ("cpu", "memory"):
@@ -146,7 +146,7 @@ class Cluster:
         )
 
     def _may_be_empty(self) -> Named:
-        """Return a literal for each node that a pod is on; what is empty at first stays so."""
+        """Return a literal for each node that has a pod; nodes that are empty stay empty."""
         busy = {node for _, node in self.at_home}
         for (_, node), many in self.there.items():
             if node not in busy:

@@ -27,7 +27,7 @@ def planned(found: Instance) -> PlanningSnapshot:
 
 
 def broken(found: Instance, plan: Plan) -> list[str]:
-    """Return what a plan would break."""
+    """Return the constraints that a plan breaks."""
     moves = [Move(each.pod.name, each.source or "", each.target or "") for each in plan.moves]
     landings = [Move(each.pod.name, "", each.node) for each in plan.landings]
     return list(problems(found, [*moves, *landings], plan.emptied))

@@ -19,7 +19,7 @@ class Move(NamedTuple):
 
 
 def problems(found: Instance, moves: Iterable[Move], emptied: Iterable[str]) -> Iterator[str]:
-    """Yield what a plan would break: at its turn each pod is to fit, and may be evicted.
+    """Yield broken constraints: at its turn each pod has to fit, and has to be evictable.
 
     A pod still counts on its old node against the room of others until its turn; where it goes,
     neighbours are judged without it.

@@ -29,7 +29,7 @@ class Bed:
         client: of Reserver's gRPC API.
         address: of the page.
         asked: every address that the browser has asked for.
-        problems: what the page printed as an error or warning.
+        problems: errors and warnings in the console of the page.
     """
 
     def __init__(self, folder: Path, cluster: EmbeddedCluster, page: Page) -> None:
@@ -101,7 +101,7 @@ class Bed:
 
 @asynccontextmanager
 async def forbidding() -> AsyncIterator[str]:
-    """Serve an API server that refuses everything: the rights of a user who has none."""
+    """Serve an API server that refuses all requests, as for a user without rights."""
 
     async def refuse(request: web.Request) -> web.Response:
         message = f'nodes is forbidden: User "ann" cannot {request.method.lower()} {request.path}'

@@ -1,4 +1,4 @@
-"""The page in a real browser: what a person sees, and what others wrote."""
+"""The page in a real browser: visible text, and text from other writers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_successor_of_reserver_is_followed_without_a_reload(
 
 
 async def _is_out_of_date(page: Page) -> None:
-    """Expect the page to say so, and to keep in sight what was known."""
+    """Expect the page to show the error, and the last known objects."""
     state = page.locator("#state.warn")
     await expect(state).to_contain_text("Reserver does not answer", timeout=30_000)
     await expect(state).to_contain_text("shown as of")

@@ -50,7 +50,7 @@ class Answer:
 
     @property
     def outline(self) -> tuple[int, str]:
-        """Status and reason: what a client acts on."""
+        """Status and reason: a client decides by them."""
         return self.status, self.body.get("reason", "")
 
     @property

@@ -1,4 +1,4 @@
-"""Bindings of pods: what one writes, what it presumes, and which are refused."""
+"""Bindings of pods: written fields, preconditions and refusals."""
 
 from tests.contract.api import JSON_PATCH, STRATEGIC_PATCH, Api
 

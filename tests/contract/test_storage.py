@@ -1,4 +1,4 @@
-"""Claims, volumes and storage classes: what is filled in, and what is written apart."""
+"""Claims, volumes and storage classes: defaults, and subresources that are written apart."""
 
 from collections.abc import AsyncIterator
 

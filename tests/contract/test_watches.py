@@ -1,4 +1,4 @@
-"""Watching: what is there, what changes, bookmarks and expired revisions."""
+"""Watches: existing objects, changes, bookmarks and expired revisions."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Jobs, CronJobs, ReplicaSets and Deployments: what is filled in, refused and kept."""
+"""Jobs, CronJobs, ReplicaSets and Deployments: defaults, refusals and kept fields."""
 
 import pytest
 

@@ -50,7 +50,7 @@ class Corner(WrittenReservations):
         wait_for(self._pods_are_welcome, "the namespace takes pods")
 
     def close(self) -> None:
-        """Delete all that the test made; holds before their nodes.
+        """Delete the objects of the test; holds before their nodes.
 
         A hold whose node is gone is an event, and a store has 25 in ten minutes, for all tests.
         """
@@ -146,7 +146,7 @@ class Corner(WrittenReservations):
         return node
 
     def wait_refused(self, name: str, words: str = "") -> str:
-        """Return what kube-scheduler says of a pod that it could not place."""
+        """Return kube-scheduler's message for a pod that it could not place."""
 
         def message() -> str | None:
             for condition in self.pod(name).status.conditions or ():
@@ -196,14 +196,14 @@ class Corner(WrittenReservations):
                 return node
 
     def wait_held(self, node: str, cpu: str = "") -> None:
-        """Return once reserver refuses a node to a pod that wants so much CPU, or all of it."""
+        """Return once Reserver refuses a node to a pod of `cpu`, or of all its CPUs."""
         cpu = cpu or self.api.read_node(node).status.allocatable["cpu"]
         wait_for(partial(self._is_held, node, cpu), f"a hold keeps a pod from {node}", 180)
 
     def _is_held(self, node: str, cpu: str) -> bool:
-        """Send a probe; one that comes before the hold is in force is bound, and makes room again.
+        """Create a probe pod; before the hold is in force it is bound, and then deleted.
 
-        One may also come before kube-scheduler, back from an API server restart, sees the node.
+        After an API server restart, kube-scheduler may not yet see the node.
         """
         name = f"probe-{uuid4().hex[:8]}"  # Of its own each time: KWOK ends pods by name.
         self.create_pod(name, {"cpu": cpu}, affinity=on_node(node))
@@ -240,7 +240,7 @@ def takes_pods(api: Any, namespace: str) -> bool:
 
 @contextmanager
 def shop(api: Any, kubeconfig: Path, labels: Mapping[str, str]) -> Iterator[None]:
-    """Have the namespace that the pages speak of.
+    """Create the namespace of the pages.
 
     It is emptied at the end, and not deleted: no controller would end that.
     """

@@ -71,7 +71,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show with a failure what each Reserver that runs has logged last."""
+    """Show with a failure the last log lines of each running Reserver."""
     report = yield
     if report.failed:
         for process in ReserverProcess.running:
@@ -108,7 +108,7 @@ def api(kubeconfig: Path) -> Any:
 
 
 def install_crd(api_client: Any, name: str, file: Path) -> None:
-    """Have the API server know a kind of objects."""
+    """Install a CRD, and return once the API server has established it."""
     with suppress(FailToCreateError):  # Somebody's cluster has it already.
         create_from_dict(api_client, yaml.safe_load(file.read_text()))
     crds: Any = client.ApiextensionsV1Api(api_client)
@@ -143,7 +143,7 @@ def grant(api: Any, *documents: dict[str, object]) -> None:
 
 
 def account(api: Any, kubeconfig: Path, name: str, path: Path, *components: Path) -> Path:
-    """Return the kubeconfig of a service account with Reserver's rights and those of components.
+    """Return the kubeconfig of a service account with the rights of Reserver and of components.
 
     The roles are named as they are shipped, for tests that judge them; core's are there.
     """
@@ -180,7 +180,7 @@ def reserver(
     reserver_kubeconfig: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
-    """Reserver beside a stock kube-scheduler, configured by the file that we ship."""
+    """Reserver and a stock kube-scheduler, configured by the shipped file."""
     log = tmp_path_factory.mktemp("reserver-log") / "reserver.log"
     flags = ("--configmap", "/".join(NAMED_STORE), "--grpc-address", "127.0.0.1:0")
     with (
@@ -227,7 +227,7 @@ class Proxied(NamedTuple):
     proxy: Proxy
 
     def calls(self, outcome: str) -> float:
-        """Return how many Filter calls were answered so."""
+        """Return the number of Filter calls with an outcome."""
         labels = f'{{outcome="{outcome}",verb="filter"}}'
         return self.reserver.metric(f"reserver_extender_calls_total{labels}")
 

@@ -53,7 +53,7 @@ class Curl:
         return json.loads(self.run(f"reserver.v1.{method}", data=data))
 
     def stream(self, method: str, seconds: float, **data: Any) -> list[Any]:
-        """Return what a stream tells in so many seconds."""
+        """Return the messages of a stream within so many seconds."""
         flags = (f"-max-time={seconds}",)
         text = self.run(f"reserver.v1.{method}", data=data, flags=flags)
         decoder, told, position = json.JSONDecoder(), [], 0

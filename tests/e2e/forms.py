@@ -15,7 +15,7 @@ STORE = ("reserver-system", "e2e")
 """A ConfigMap with the label that makes it a store."""
 
 NAMED_STORE = ("unicore", "reservation")
-"""A ConfigMap without it, which reserver was told of by name."""
+"""A ConfigMap without the label, which a flag of Reserver names."""
 
 OBJECTS = ("reserver.io", "v1alpha1")
 """Group and version of Reservation objects."""

@@ -43,7 +43,7 @@ class Shell:
 
 
 def normal(text: str) -> list[str]:
-    """Return lines without what differs from run to run; a command's two outputs are unordered."""
+    """Return sorted lines without times and identifiers; a command's two outputs have no order."""
     for pattern, word in _VARYING:
         text = pattern.sub(word, text)
     return sorted(text.strip().splitlines())

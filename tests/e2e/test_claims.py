@@ -1,4 +1,4 @@
-"""Claims that only the past tells of: the pod is gone, and its entry still stands."""
+"""Claims of pods that are gone, while the entry is still in the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUPS = {"configmaps": "", "reservations": "reserver.io"}
 
 @contextmanager
 def nothing_tidied(corner: Corner, form: Form) -> Iterator[None]:
-    """Take Reserver the right to remove entries; what is claimed then stays in the store."""
+    """Take away Reserver's right to remove entries; claimed entries then stay in the store."""
     rbac: Any = RbacAuthorizationV1Api(corner.api.api_client)
     name = "reserver"
     if form.is_object:

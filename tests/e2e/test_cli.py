@@ -95,7 +95,7 @@ def shell(control_plane: ControlPlane, served: ReserverProcess, tmp_path: Path) 
 
 
 def test_the_page_shows_what_happens(shell: Shell, forwarded: str) -> None:
-    """Every command of docs/cli.md does what the page says, through the kubeconfig."""
+    """Every command of docs/cli.md prints the text of the page, through the kubeconfig."""
     assert forwarded
     del shell.environment["RESERVER_ADDRESS"]
     for kind, block in _BLOCK.findall(PAGE.read_text()):
@@ -139,7 +139,7 @@ def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -
 def test_a_round_of_rebalancing_reads_what_is_held_through_a_port_forward(
     shell: Shell, forwarded: str
 ) -> None:
-    """The pod that waits for worker-3 gets no room that is held there for somebody else."""
+    """The pod that waits for worker-3 gets no room that is held there for another owner."""
     assert forwarded
     shell.run("reserver create all --node worker-3 --owner pod/other -n shop --cpu 4")
     del shell.environment["RESERVER_ADDRESS"]
@@ -237,7 +237,7 @@ def test_over_tls_it_is_known_by_the_token_of_the_kubeconfig(
 def test_who_may_not_forward_is_told_so_at_once(
     shell: Shell, forwarded: str, api: Any, kubeconfig: Path
 ) -> None:
-    """Rights to see pods are not enough; those of the Role `reserver-cli` are."""
+    """The right to read pods is not enough; the Role `reserver-cli` is."""
     assert forwarded
     del shell.environment["RESERVER_ADDRESS"]
     (shell.folder / "user").write_text(kubeconfig.read_text())

@@ -1,4 +1,4 @@
-"""Devices of ResourceClaims (DRA): kube-scheduler allocates them, beside seats that have none.
+"""Devices of ResourceClaims (DRA): kube-scheduler allocates them, next to seats without devices.
 
 No driver runs: one only publishes what its node has, which is written here, and readies devices for
 containers, which a kubelet asks for.
@@ -43,7 +43,7 @@ class Devices:
             self._slices.append(node)
 
     def withdraw(self) -> None:
-        """Remove what no namespace takes with it."""
+        """Delete the cluster-scoped objects of the test."""
         for name in self._slices:
             self._api.delete_resource_slice(name)
         self._api.delete_device_class(self._driver)

@@ -1,4 +1,4 @@
-"""Why a pod has no node: asked for on the command line, and told by events."""
+"""The reason why a pod has no node: on the command line, and in events."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ async def test_a_set_that_reserver_died_over_is_there_whole_or_not_at_all(
 async def test_who_starts_beside_a_writer_deletes_no_set_that_is_acknowledged(
     corner: Corner, process: ReserverProcess, reserver_kubeconfig: Path, tmp_path: Path
 ) -> None:
-    """It finds unfinished sets that are finished a moment later. One write decides."""
+    """The new Reserver finds sets that their writer finishes a moment later. One write decides."""
     (node,) = await asyncio.to_thread(corner.add_nodes, 1, cpu="64", pods=100_000)
     whole: list[list[str]] = []
     refused: list[str] = []

@@ -1,4 +1,4 @@
-"""Tokens of the real API server on loopback: for whom they are, and what they say."""
+"""Tokens of the real API server on loopback: their audiences and claims."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESERVER = Path(sys.executable).parent / "reserver"
 
 @pytest.fixture
 def guarded(reserver_kubeconfig: Path, api: Any, tmp_path: Path) -> Iterator[ReserverProcess]:
-    """Reserver as somebody runs it who does not trust the processes beside it."""
+    """Reserver that requires tokens on loopback, too."""
     ca = trustme.CA()
     made = ca.issue_cert("127.0.0.1")
     made.private_key_pem.write_to_path(tmp_path / "tls.key")
@@ -106,7 +106,7 @@ async def test_a_token_counts_for_its_audience_and_all_that_it_says_is_asked_abo
 
 
 def claims(token: str) -> dict[str, Any]:
-    """Return what a token says."""
+    """Return the claims of a token."""
     payload = token.split(".")[1]
     said: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     return said

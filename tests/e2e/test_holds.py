@@ -131,7 +131,7 @@ def _container(name: str, cpu: str, **more: str) -> dict[str, object]:
 def test_the_whole_request_of_a_pod_counts_beside_a_hold(
     corner: Corner, spec: dict[str, object]
 ) -> None:
-    """Two CPUs are free beside the hold; the pod's one container asks for one of them."""
+    """Two CPUs are free next to the hold; the pod's one container requests one of them."""
     (node,) = corner.add_nodes(1, cpu="4")
     if "runtimeClassName" in spec:
         _ensure_runtime_class(corner.api)

@@ -104,7 +104,7 @@ def test_who_breaks_into_reserver_has_not_broken_into_the_cluster(api: Any) -> N
 
 
 def grant_as_shipped(api: Any, file: Path, account: str) -> None:
-    """Grant what a manifest grants to an account of its own, which no other test gives more."""
+    """Grant the rights of a manifest to an account that no other test changes."""
     subject = {"kind": "ServiceAccount", "name": account, "namespace": "reserver-system"}
     documents = [
         each

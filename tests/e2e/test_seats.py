@@ -1,4 +1,4 @@
-"""Seats that kube-scheduler refuses for a while: it counts somebody there who will not come."""
+"""Seats that kube-scheduler refuses for a while: it counts a pod that will not come."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.controlplane
 def test_an_owner_waits_for_its_seat_until_those_are_refused_who_were_to_be_bound_there(
     proxied: Proxied,
 ) -> None:
-    """Two pods fit beside the hold, each by itself; kube-scheduler gives both the node."""
+    """Each of two pods fits next to the hold alone; kube-scheduler assumes both on the node."""
     corner, proxy = proxied.corner, proxied.proxy
     (seat,) = corner.add_nodes(1, cpu="4")
     corner.add_nodes(1, cpu="4")

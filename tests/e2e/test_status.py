@@ -18,7 +18,7 @@ from tests.e2e.forms import SHORT, SPEC, Form
 
 
 def companion(corner: Corner, store: tuple[str, str]) -> dict[str, str] | None:
-    """Return what the companion of a store says, None when there is none."""
+    """Return the data of a store's companion; None without a companion."""
     try:
         return corner.keys((store[0], f"{store[1]}-status"))
     except ApiException as exc:

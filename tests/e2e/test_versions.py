@@ -28,7 +28,7 @@ NO_SPREADING = {"name": "PodTopologySpread", "args": {"defaultingType": "List"}}
 
 
 def rows(title: str) -> dict[str, str]:
-    """Return what a table of the page says of the version, by the row's first cell."""
+    """Return the version's cells in a table of the page, by the row's first cell."""
     (table,) = re.findall(rf"^\| *{title} \|.*\n(?:^\|.*\n)+", PAGE.read_text(), re.MULTILINE)
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()]
     (column,) = (

@@ -88,7 +88,7 @@ class Filler:
         return field.type if declared is None else types.type_info(declared)
 
     def unread(self, kind: Any) -> Iterator[str]:
-        """Yield the raw parts of which nobody says what they are read as."""
+        """Yield the paths of raw parts without a known type."""
         for path in self._walk((("", types.type_info(kind)),), frozenset()):
             if isinstance(_said(path[-1][1]), types.RawType):
                 yield ".".join(name for name, _ in path)
@@ -186,7 +186,7 @@ class Filler:
 
 
 def _said(kind: types.Type) -> types.Type:
-    """Return what a part is if it says anything."""
+    """Return the type of a part, without metadata and None."""
     if isinstance(kind, types.Metadata):
         return _said(kind.type)
     if isinstance(kind, types.UnionType):

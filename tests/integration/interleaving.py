@@ -21,12 +21,12 @@ Item = dict[str, Any]
 
 
 class Server:
-    """The Reservations of a cluster, and all that became of them.
+    """The Reservations of a cluster, and their history.
 
     Attributes:
-        items: those of Reserver's namespace, by name.
-        others: those of another one, with the same names and the same label; nobody writes them.
-        events: all that became of either.
+        items: the Reservations of Reserver's namespace, by name.
+        others: Reservations of another namespace with the same names and label; never written.
+        events: all changes of either namespace, in order.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Server:
         return encode(made)
 
     def _mirror(self, key: str, body: Item) -> None:
-        """Let there be a Reservation of that name, and of a set of that name, elsewhere."""
+        """Add a Reservation of the same name and set label in another namespace."""
         labels = body["metadata"]["labels"]
         metadata = {"name": key, "namespace": "shop", "uid": f"shop-{key}", "labels": labels}
         spec = {name: each for name, each in body["spec"].items() if name != "origin"}
@@ -81,7 +81,7 @@ class Server:
 
 
 class Reserver(ApiClient):
-    """A Reserver whose requests, and what its watch shows, have their turn when a test says so."""
+    """A Reserver whose requests and watch events advance when a test takes their turns."""
 
     def __init__(self, server: Server, tasks: asyncio.TaskGroup) -> None:
         self.api = server
@@ -93,7 +93,7 @@ class Reserver(ApiClient):
         self.cleaning = tasks.create_task(self._clean())
 
     def start(self) -> None:
-        """List all there is, and take back what nobody finishes."""
+        """List all Reservations, and take back unfinished sets."""
         self.shown = len(self.api.events)
         self.desk.show(*self.api.items.values(), *self.api.others.values())
         self.desk.store.abandon_unfinished()
@@ -102,14 +102,14 @@ class Reserver(ApiClient):
         self.writing = self.desk.insert(*keys)
 
     def turns(self) -> Iterator[Callable[[], None]]:
-        """Yield what may happen next."""
+        """Yield the possible next steps."""
         for index in range(len(self.pending)):
             yield partial(self._answer, index)
         if self.shown < len(self.api.events):
             yield self.see
 
     def die(self, *, is_lost: bool) -> None:
-        """End; what is under way is carried out all the same, or is not."""
+        """End; requests in flight are lost, or carried out all the same."""
         for _, request in () if is_lost else self.pending:
             with suppress(ApiError):
                 self.api.carry_out(*request)
@@ -134,7 +134,7 @@ class Reserver(ApiClient):
             self.desk.show(item)
 
     async def _clean(self) -> None:
-        """Do as the cleaner does: look at each that is touched."""
+        """Do as the cleaner does: apply the due edit of each touched Reservation."""
         apply = StoreEdits(self)
         while True:
             touched, self.desk.touched[:] = tuple(dict.fromkeys(self.desk.touched)), ()

@@ -1,4 +1,4 @@
-"""The dump for a bug report: what it says, how long it gets, and what never stands in it."""
+"""The dump for a bug report: its contents, its size, and the secrets that it leaves out."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def contents(folder: Path) -> dict[str, int]:
 
 
 def serve(program: tuple[str, ...], folder: Path) -> None:
-    """Serve as the manifests have it, with all that the image installs beside it."""
+    """Serve with the flags of the manifests, and with all packages of the image."""
     flags = ("--grpc-address=127.0.0.1:0", "--tracing")
     served = ReserverProcess(folder / "kubeconfig", folder / "log", *flags, program=program)
     with served:

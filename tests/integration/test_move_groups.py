@@ -1,4 +1,4 @@
-"""Groups of PodMoves beside those of other namespaces, on an embedded cluster."""
+"""Groups of PodMoves with equal names in several namespaces, on an embedded cluster."""
 
 from __future__ import annotations
 

@@ -18,16 +18,16 @@ Choose = Callable[[int], int]
 """Returns which of so many turns is next."""
 
 _ROUNDS = 6
-"""So often the loop goes round until all have done what they can."""
+"""Rounds of the event loop after which no task can go on by itself."""
 
 
 class Play:
-    """One order of things.
+    """One order of requests, watch events, starts and ends.
 
     Attributes:
-        api: what is there.
-        writer: writes a set.
-        others: those that have started meanwhile.
+        api: the API server.
+        writer: the Reserver that writes a set.
+        others: the Reservers that have started meanwhile.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Play:
         dies: bool = False,
         meets: bool = True,
     ) -> None:
-        """Let `choose` choose.
+        """Play the order that `choose` picks.
 
         Args:
-            choose: which turn is next.
+            choose: returns the index of the next turn.
             keys: of the set.
-            lags: watches show what has become later than at once.
+            lags: watches may show changes late.
             dies: the writer may die.
             meets: another one may start while it lives.
         """
@@ -66,7 +66,7 @@ class Play:
                 each.die(is_lost=True)
 
     async def _go_on(self, tasks: asyncio.TaskGroup, *, is_first: bool) -> None:
-        """Let all have their turns until nobody has one."""
+        """Take turns until no Reserver has one."""
         while True:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(0)
@@ -112,7 +112,7 @@ class Play:
 
 
 def every(most: int) -> Iterator[Choose]:
-    """Yield what chooses each order once, one after the other."""
+    """Yield a chooser for each order, once."""
     chosen: list[int] = []
     for _ in range(most):
         numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""The Python client alone, where there is nothing beside it but grpcio and protobuf."""
+"""The Python client alone, with no other packages than grpcio and protobuf."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROJECT = tomllib.loads((dist.CLIENT / "pyproject.toml").read_text())["project"]
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages: the client's wheel, and what it asks for."""
+    """A folder of packages: the client's wheel, and its dependencies."""
     folder = tmp_path_factory.mktemp("packages")
     with zipfile.ZipFile(dist.client_wheel(tmp_path_factory.mktemp("wheel"))) as wheel:
         wheel.extractall(folder)

@@ -39,10 +39,10 @@ BIND = {"PodName": "web-0", "PodNamespace": "shop", "PodUID": "1", "Node": "work
 
 
 class Collector(TraceServiceServicer):
-    """Keeps what is sent.
+    """A collector that keeps the received spans.
 
     Attributes:
-        resource: attributes of who sent it.
+        resource: attributes of the sender.
         spans: by name.
     """
 

@@ -251,7 +251,7 @@ def test_a_token_is_not_sent_in_plain_text() -> None:
 
 
 async def example(world: World, *flags: str) -> tuple[int | None, str]:
-    """Run the global manager of the examples; return its exit status and what it says."""
+    """Run the global manager of the examples; return its exit status and its output."""
     assert world.running.grpc_address
     address = f"--address={world.running.grpc_address}"
     command = (sys.executable, str(EXAMPLE), address, "--node=worker-1", "--namespace=shop", *flags)

@@ -40,7 +40,7 @@ class World:
         self.writes_objects = store is StoreKind.OBJECT
 
     def id_of(self, name: str) -> str:
-        """Return the id of what was created under a name."""
+        """Return the id of the reservation that was created under a name."""
         return f"{SYSTEM}/{name}" if self.writes_objects else f"{SYSTEM}/reservations/{name}"
 
     async def data(self, configmap: str = "reservations") -> dict[str, str]:
@@ -52,7 +52,7 @@ class World:
         return {item["metadata"]["name"]: item for item in items}
 
     async def written(self) -> dict[str, str]:
-        """Return what the store says, by name: a data key's value, or an object's spec."""
+        """Return the entries of the store by name: a data key's value, or an object's spec."""
         if not self.writes_objects:
             return await self.data()
         return {name: json.dumps(item["spec"]) for name, item in (await self.objects()).items()}

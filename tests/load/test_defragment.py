@@ -1,4 +1,4 @@
-"""Emptying nodes beside HiGHS, on clusters that it can still solve exactly.
+"""Emptied nodes compared with HiGHS, on clusters that HiGHS can solve exactly.
 
 It takes HiGHS minutes, so this is a step of `make release-check`, not of CI.
 """

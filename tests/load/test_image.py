@@ -1,4 +1,4 @@
-"""The image, built by the Dockerfile and run by an OCI runtime beside a real control plane.
+"""The image, built by the Dockerfile and run by an OCI runtime with a real control plane.
 
 Its base is made of Debian's packages, where no registry is reached (`hack/image/build.py`).
 Building it takes two minutes, Debian's buildah, mmdebstrap and runc, and root.
@@ -112,7 +112,7 @@ def cluster() -> Iterator[ControlPlane]:
 
 
 def account_folder(plane: ControlPlane, name: str, folder: Path) -> Path:
-    """Write what the kubelet mounts into a pod of a service account, for the pod's user alone."""
+    """Write a service account's files as the kubelet mounts them, for the pod's user alone."""
     service_account_kubeconfig(plane.kubeconfig, NAMESPACE, name, folder / "account")
     said = yaml.safe_load((folder / "account").read_text())
     mounted = folder / "serviceaccount"

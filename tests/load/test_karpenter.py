@@ -31,7 +31,7 @@ ROUNDS_S = 45.0
 
 
 class Cluster:
-    """A cluster whose only nodes are those that Karpenter adds, of four cores each."""
+    """A cluster whose nodes are all added by Karpenter, of four cores each."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.api: Any = CoreV1Api(new_client_from_config(str(kubeconfig)))

@@ -1,4 +1,4 @@
-"""`reserver rebalance run` by what a real metrics-server says, behind a real API server.
+"""`reserver rebalance run` by the metrics of a real metrics-server, behind a real API server.
 
 It asks a kubelet that we play; all from there on is as in a cluster: it averages two readings, and
 the API server leads to it. Building it takes minutes, so this is a step of `make release-check`.
@@ -53,7 +53,7 @@ class Kubelet(BaseHTTPRequestHandler):
 
 
 def resource_metrics(node: str, began: float) -> str:
-    """Return what a kubelet says at /metrics/resource."""
+    """Return a kubelet's answer to /metrics/resource."""
     now = time.time()
     ran, stamp = now - began + 3600, int(now * 1000)
     lines = [
@@ -114,7 +114,7 @@ def metrics_server(plane: ControlPlane, folder: Path, kubelet_port: int) -> Iter
 def _register(plane: ControlPlane, port: int) -> None:
     """Have the API server ask metrics-server for metrics.k8s.io.
 
-    Ours has no client certificate that would say who asks, so metrics-server answers everybody.
+    The API server has no client certificate, so metrics-server answers any client.
     """
     connection = config.new_client_from_config(str(plane.kubeconfig))
     rules = [

@@ -49,7 +49,7 @@ _ALIVE_S = 1
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the rules as a file of Prometheus, with their tests beside it."""
+    """Return the rules as a file of Prometheus; their tests are in the same folder."""
     folder = tmp_path_factory.mktemp("rules")
     spec = yaml.safe_load((FOLDER / "rules.yaml").read_text())["spec"]
     (folder / "rules.yml").write_text(yaml.safe_dump(spec, sort_keys=False))
@@ -111,7 +111,7 @@ class Plant:
         self._reserver.process.send_signal(signal.SIGCONT)
 
     def values(self, query: str) -> list[float]:
-        """Return what a query of the dashboard gives now, but for what is no number."""
+        """Return the present values of a query of the dashboard, without NaN."""
         text = query.replace("$job", ".+").replace("$__rate_interval", "1m")
         asked = urllib.parse.urlencode({"query": text})
         with urllib.request.urlopen(f"{self.url}/api/v1/query?{asked}") as answer:

@@ -37,7 +37,7 @@ class Drawn:
     """A cluster at a moment, in unix seconds.
 
     Attributes:
-        nodes: what the known nodes offer.
+        nodes: allocatable amounts of the known nodes.
         holds: the reservations, and when each was written.
         ended: the UIDs of bound pods that are gone.
         unreadable: the nodes on which an object cannot be read.
@@ -52,7 +52,7 @@ class Drawn:
     now: float = NOW
 
     def state(self, listener: Listener = NOBODY) -> State:
-        """Return what a process has read of it."""
+        """Return the state of a process that has read the cluster."""
         state = State(listener)
         state.is_complete = state.snapshot.lending.is_on = True
         state.ledger.advance(self.now)
@@ -115,7 +115,7 @@ def reservations(draw: st.DrawFn, number: int) -> Reservation:
 
 @st.composite
 def pods(draw: st.DrawFn, space: str, name: str) -> Pod:
-    """Draw a pod; it may borrow, or be what a rule matches."""
+    """Draw a pod; it may borrow, or match a rule."""
     app, borrows = draw(st.sampled_from(["", "", "x", "y"])), draw(st.booleans())
     made = pod(
         name,

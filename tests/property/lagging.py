@@ -20,7 +20,7 @@ from tests.builders import node, place
 CPUS = 8
 WORKERS = ("worker-1", "worker-2")
 SPACES = ("shop", "blog")
-"""They have the same names."""
+"""Namespaces whose pods have the same names."""
 
 
 class LaggingApiServer(RuleBasedStateMachine):
@@ -29,14 +29,14 @@ class LaggingApiServer(RuleBasedStateMachine):
     Attributes:
         revision: of the last write.
         pods: as they are written.
-        store: what is written, and when.
-        first_at: when what has an identity was first written.
-        bound: all bindings there ever were: the pod, and when.
+        store: the written reservations, and the revision of each.
+        first_at: the revision of the first write of each identity.
+        bound: all bindings so far: the pod and the revision.
         claimed: the UIDs of all pods whose binding says that it claims an identity.
-        excused: what may hold though owners have taken it: nobody can tell any more.
-        acknowledged: what is backed, with what it holds on each node.
-        under_way: bindings that the API server is to carry out.
-        watches: what is yet to be shown.
+        excused: reservations that may hold although owners took them: the order is lost.
+        acknowledged: the backed reservations, with their held amounts by node.
+        under_way: bindings that the API server has yet to carry out.
+        watches: the events that each watch has yet to show.
         written: the revision of the last write that each watch is to show.
         shown: the last one that it has shown.
         limits: the quota of each namespace.
@@ -141,7 +141,7 @@ class LaggingApiServer(RuleBasedStateMachine):
             events.popleft()()
 
     def listed(self) -> State:
-        """Return what a start makes of all that is written, and of what was recorded of claims."""
+        """Return the state of a new process, from the written objects and recorded claims."""
         state = State(quotas=Quotas(is_open=False))
         before = getattr(self, "state", state).ledger
         for space, quotas in self.limits.items():
@@ -208,7 +208,7 @@ class LaggingApiServer(RuleBasedStateMachine):
             self.store[ref] = placed, at
 
     def tidy(self) -> None:
-        """Remove what is over, as the cleaner does, if it stands in the store as it is known."""
+        """Remove ended reservations, as the cleaner does, if the store has the observed version."""
         for ref, (written, _) in tuple(self.store.items()):
             known = self.state.ledger.get(ref)
             is_known = known is not None and known.identity == written.identity
@@ -222,14 +222,14 @@ class LaggingApiServer(RuleBasedStateMachine):
     def may_have_claimed(self, written: Reservation) -> set[str]:
         """Return the UIDs of owners that were bound after it was written, or claim the same.
 
-        Written again, after something else or nothing stood there, it keeps its claims (ADR 1).
+        A reservation that is written again keeps its claims (ADR 1).
         """
         first = self.first_at[written.identity]
         named = {pod.uid for pod, at in self.bound if pod.name in written.owners and at > first}
         return named | self.claimed.get(written.identity, set())
 
     def have_claimed(self, ref: Ref) -> set[str]:
-        """Return the UIDs of pods that have surely taken a slot of what is written."""
+        """Return the UIDs of pods that have certainly taken a slot of a written reservation."""
         written, at = self.store[ref]
         latest = {pod.name: (pod, bound_at) for pod, bound_at in self.bound}
         named = (latest[owner] for owner in written.owners if owner in latest)
@@ -240,7 +240,7 @@ class LaggingApiServer(RuleBasedStateMachine):
         }
 
     def leaks(self) -> set[Ref]:
-        """Return what does not count all that have taken a slot of it for good."""
+        """Return the reservations that miss a pod which has taken a slot for good."""
         return {
             ref
             for ref, (written, _) in self.store.items()
@@ -248,14 +248,14 @@ class LaggingApiServer(RuleBasedStateMachine):
         }
 
     def known_claims(self, written: Reservation) -> set[str]:
-        """Return the UIDs of those that have a slot of it, as far as it is known."""
+        """Return the UIDs of the pods with a slot, as the process has observed them."""
         known = self.state.ledger.get(written.ref)
         if known is None or known.identity != written.identity:
             return set()
         return set(self.state.ledger.claiming(written.ref))
 
     def unrecorded(self) -> Iterator[Reservation]:
-        """Yield those whose slots come back and are claimed by pods that say nothing of it."""
+        """Yield reusable reservations with claims that their pods' annotations lack."""
         living = {each.uid for each in self.pods.values() if not each.finished}
         for ref, (written, _) in self.store.items():
             if written.reusable:
@@ -264,7 +264,7 @@ class LaggingApiServer(RuleBasedStateMachine):
                     yield written
 
     def backed(self) -> set[Ref]:
-        """Return what has its room, does not yield it, and stands where it is written to."""
+        """Return the backed reservations that do not yield and are at their recorded places."""
         short, ledger = ShortNodes.of(self.state.snapshot), self.state.ledger
         return {
             each.ref

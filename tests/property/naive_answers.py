@@ -122,7 +122,7 @@ class Naive:
         return [seat for seat in self.seats if seat.node == node]
 
     def _returning(self, node: str, name: str) -> int:
-        """Return what pods have of a resource that somebody holds again once they go."""
+        """Return the amount of pods that a reservation holds again once they are gone."""
         total = 0
         for seat in self.on(node):
             claimed = (seat.slots - seat.left) * self._comes_back(seat.of)
@@ -133,13 +133,13 @@ class Naive:
         return any(seat.left for seat in self.on(node)) or self._returning(node, "pods") > 0
 
     def _owned_by(self, pod: Pod, gang: Gang) -> list[Seat]:
-        """Return all that is held for a pod and not spent; what names it goes before all else."""
+        """Return the unspent seats of a pod: the seats that name it, or else all that match."""
         mine = [seat for seat in self.seats if seat.left and seat.of.is_owned_by(pod)]
         named = [seat for seat in mine if pod.name in seat.of.owners]
         return [s for s in named or mine if gang.spent[s.of.identity, s.node] < s.left]
 
     def seats_of(self, pod: Pod, gang: Gang = ALONE) -> list[Seat]:
-        """Return the seats of a pod: of what only matches it one a node, best one that covers."""
+        """Return the seats of a pod; of seats that only match, one a node that covers it if any."""
         mine, found = self._owned_by(pod, gang), dict[str, Seat]()
         if any(pod.name in seat.of.owners for seat in mine):
             return mine
@@ -156,7 +156,7 @@ class Naive:
         return any(seat.of.policy is Policy.REQUIRE for seat in self._owned_by(pod, gang))
 
     def awaits(self, pod: Pod) -> bool:
-        """Return whether it has to land on a reservation that has no place for some slots."""
+        """Return whether the pod requires a reservation of which some slots have no node."""
         must = [hold for hold, _ in self.drawn.holds if hold.policy is Policy.REQUIRE]
         mine = [hold for hold in must if hold.is_owned_by(pod) and not hold.node]
         parts = [self._left(hold) for hold in mine if self._is_active(hold)]
@@ -176,7 +176,7 @@ class Naive:
         return [pod for pod in there if any(self._borrowed(pod, name) for name in pod.requests)]
 
     def _borrowed(self, pod: Pod, name: str) -> int:
-        """Return what a borrower requests beyond its own slots that are held again once it goes."""
+        """Return the requests of a borrower beyond its own slots that return once it is gone."""
         own = 0
         for seat in self.on(pod.node) if pod.constraints.tolerates_recall else ():
             there = [p for p in self._claims[seat.of.identity] if p.node == pod.node]
@@ -184,7 +184,7 @@ class Naive:
         return max(0, pod.requests.get(name, 0) - own)
 
     def has_room(self, pod: Pod, node: str, more: Amounts = _NOTHING, gone: Uids = ()) -> bool:
-        """Return whether what a pod requests is unused, holds aside."""
+        """Return whether the requests of a pod are unused by other pods, whatever is held."""
         asked = [(name, n + more.get(name, 0)) for name, n in pod.requests.items() if n]
         is_known = node in self.drawn.nodes
         return is_known and all(self.unused(node, name, gone) >= n for name, n in asked)
@@ -192,9 +192,9 @@ class Naive:
     def fits(
         self, pod: Pod, node: str, own: Seats, more: Amounts = _NOTHING, gone: Uids = ()
     ) -> bool:
-        """Return whether a pod that has its own seats takes nothing of others on a node.
+        """Return whether a pod with its own seats takes no held room of others on a node.
 
-        That is once others have got `more` and some pods are gone; kube-scheduler knows the room.
+        The pods `gone` have left, and others have got `more`; kube-scheduler checks the room.
         """
         if node not in self.drawn.nodes or (node in self.drawn.unreadable and not own):
             return not self.is_guarded(node)
@@ -211,9 +211,9 @@ class Naive:
         return True
 
     def held_for_others(self, pod: Pod, node: str, name: str, own: Seats, gone: Uids = ()) -> int:
-        """Return what others hold once a pod has its slots: of those that go, too, if it returns.
+        """Return the amount held for others once a pod has its slots, returning slots included.
 
-        What is borrowed is held against nobody.
+        Borrowed amounts are not counted.
         """
         held = sum(seat.left * seat.slot(name) for seat in self.on(node))
         for seat in self.on(node):
@@ -226,7 +226,7 @@ class Naive:
         return held - sum(seat.slot(name) for seat in own) - lent
 
     def open_to(self, pod: Pod, node: str, name: str, own: Seats) -> int:
-        """Return what others hold and a pod may take now: it yields to its priority, or is lent."""
+        """Return the held room of others that yields to the pod's priority, or is lent to it."""
         others = [seat for seat in self.on(node) if not seat.of.is_owned_by(pod)]
         yields = sum(s.left * s.slot(name) for s in others if s.of.yields_to(pod.priority))
         is_closed = any(each.terminating for each in self.borrowers(node))
@@ -236,7 +236,7 @@ class Naive:
         return yields + sum(n - taken for below, n, taken in loans if pod.priority < below)
 
     def _loans(self, node: str, name: str, own: Seats, gone: Uids = ()) -> list[Loan]:
-        """Return each loan, but for a pod's own slots: to whom, how much, and what is borrowed."""
+        """Return the loans without a pod's own slots: priority bound, amount, borrowed amount."""
         found: list[Loan] = []
         for below in sorted({each.of.lends_below or -inf for each in self.on(node)}):
             mine = [each for each in own if each.of.lends_below == below]
@@ -249,7 +249,7 @@ class Naive:
         return found
 
     def _behind(self, pod: Pod, node: str, name: str, own: Seats) -> int:
-        """Return what is held behind as few of a pod's seats as it takes, the oldest first."""
+        """Return the amount held behind the fewest oldest seats that cover a pod."""
         row = sorted(own, key=lambda seat: (seat.yields, seat.written.last, seat.written.first))
         sums = (sum(seat.slot(name) for seat in row[:n]) for n in range(1, len(row) + 1))
         covering = 1 + next(n for n, slot in enumerate(sums) if slot >= pod.requests[name])

@@ -33,7 +33,7 @@ forged = st.fixed_dictionaries(
 
 
 class Ready:
-    """Sees all there is."""
+    """A process whose watches are always up to date."""
 
     def obstacles(self) -> tuple[str, ...]:
         return ()
@@ -46,7 +46,7 @@ class Ready:
 
 
 def outcome(judging: Coroutine[Any, Any, str | None]) -> str | None:
-    """Return what a review is answered; its timer is left to the machine."""
+    """Return the answer to a review; the machine ends pending resizes itself."""
     with asyncio.Runner() as runner:
         return runner.run(judging)
 
@@ -87,7 +87,7 @@ def quantities(size: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass
 class Passed:
-    """A resize that passed and is to be written, or to fail."""
+    """A resize that passed and is not yet written or refused."""
 
     pod: Pod
     requests: dict[str, int]

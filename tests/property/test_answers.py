@@ -109,7 +109,7 @@ def test_all_answers_are_those_of_plain_sums(drawn: Drawn, change: str, number: 
 
 
 def check_single(pod: Pod, state: State, expected: Expected) -> None:
-    """Check what is said of a pod that is of no group."""
+    """Check the answer to a pod without a group."""
     verdict, seats = filter_nodes(pod, EVERY, state, NOW), expected.seats_of(pod)
     assert sorted(verdict.nodes) == sorted(expected.filter(pod, EVERY) or ()), pod
     must = expected.requires(pod) if seats else expected.awaits(pod)

@@ -1,4 +1,4 @@
-"""The ceiling: what tenants hold together is what a naive reader of the rule would say."""
+"""The ceiling: the holds of all tenants are as a naive reading of the rule gives them."""
 
 from dataclasses import replace
 
@@ -95,7 +95,7 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
     @precondition(lambda self: self.inside)
     @rule(data=st.data(), where=st.sampled_from((*NODES, "")))
     def place(self, data: st.DataObject, where: str) -> None:
-        """Whatever the placer may decide, over the ceiling or not: what has a place keeps it."""
+        """Place a reservation, or withdraw its place; admitted ones stay admitted."""
         ref = data.draw(st.sampled_from(sorted(self.inside)))
         if self.written[ref].node:
             return

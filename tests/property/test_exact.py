@@ -1,6 +1,6 @@
 """Filter, Bind, Preempt, placement and `backed` agree with plain integers at extreme amounts.
 
-The model below knows nothing of matrices, clamps or seats: it adds up what the documents say.
+The model below has no matrices, clamps or seats: it adds up the amounts of the documents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Hold:
-    """A reservation, as somebody reads the documentation."""
+    """A reservation, as the documentation describes it."""
 
     owners: frozenset[str]
     slot: Amounts
@@ -53,7 +53,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Model:
-    """One node, what is taken there and what is held."""
+    """One node, its taken and its held amounts."""
 
     offered: Amounts
     taken: Mapping[str, Amounts]

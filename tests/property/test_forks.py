@@ -58,7 +58,7 @@ class ForkBesideTheLiveOne(RuleBasedStateMachine):
 
     @rule(name=names, space=spaces, comes=st.sampled_from([True, True, False]))
     def land(self, name: str, space: str, *, comes: bool) -> None:
-        """Let a pod land, or go; those of the other namespace are no neighbours."""
+        """Bind a pod, or remove it; pods of the other namespace are no neighbours."""
         web = pod(
             f"on-{name}",
             namespace=space,

@@ -32,7 +32,7 @@ def of_group(namespace: str) -> OwnerRule:
 
 @st.composite
 def held(draw: st.DrawFn, key: str) -> Reservation:
-    """Draw what is held for the group, for that of the same name elsewhere, or for others."""
+    """Draw a hold for the group, for a group of its name elsewhere, or for other pods."""
     space = draw(st.sampled_from([NAMESPACE, NAMESPACE, OTHER, ""]))
     slots = draw(st.integers(1, 3))
     there = draw(st.none() | st.lists(workers, min_size=slots, max_size=slots))
@@ -91,7 +91,7 @@ class Scheduler:
     chosen: list[tuple[Pod, str]] = field(default_factory=list)
 
     def ask(self, member: Pod, draw_from: st.DataObject) -> None:
-        """Choose a node for a pod, where it sees room beside those before."""
+        """Choose a node for a pod, with room next to the pods before it."""
         asked = member.requests["cpu"]
         names = [each for each, n in self.room.items() if n - self.assumed[each] >= asked]
         nodes = filter_nodes(member, names, self.state, NOW).nodes
@@ -136,7 +136,7 @@ def test_a_gang_that_filter_judged_to_fit_is_bound_as_a_whole(
 
 
 def check_promises(worker: str, scheduler: Scheduler, others: Sequence[Pod]) -> None:
-    """Check that a group leaves the room of those who come before it, where Reserver decides."""
+    """Check that a group leaves the room of pods before it, on nodes where Reserver decides."""
     ledger = scheduler.state.ledger
     here = [each for each, target in scheduler.chosen if target == worker]
     if not here or any(ledger.seats(each, (worker,)) for each in here):

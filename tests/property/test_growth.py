@@ -110,7 +110,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
     @precondition(lambda self: self.passed)
     @rule(data=st.data())
     def a_resize_is_written(self, data: st.DataObject) -> None:
-        """Onto the revision that was judged, or not at all."""
+        """Only on the revision that was judged."""
         done = self.passed.pop(data.draw(st.integers(0, len(self.passed) - 1)))
         now = self.pods[done.pod.name]
         if now.revision == done.pod.revision:
@@ -153,7 +153,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
 
     @rule(worker=workers, size=sizes)
     def another_scheduler_binds(self, worker: str, size: dict[str, int]) -> None:
-        """Into room that nobody has as far as the watch shows it; of growth it knows nothing."""
+        """Into room that is unused by the pods that the watch shows; it ignores pending resizes."""
         self.strangers += 1
         wanted = quantities(size)
         if all(wanted[each] <= self._unused(worker, each) for each in RESOURCES):
@@ -165,7 +165,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, name=names)
     def time_is_up(self, namespace: str, name: str) -> None:
-        """Longer than an API server takes for any request: what passed was written, or not."""
+        """After the longest request of an API server: a resize is written, or never will be."""
         now = self.pods[PodName(namespace, name)]
         growth = self.state.pending_resizes.of(now)
         if growth is not None:
@@ -201,7 +201,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
         assert self._told() == before
 
     def _is_of_a_pod(self, made_up: dict[str, Any]) -> bool:
-        """Return whether all that it says is so by chance: then nobody can tell."""
+        """Return whether a forged review equals a real one by chance."""
         own, spec = made_up["oldObject"]["metadata"], made_up["oldObject"]["spec"]
         shown = self.state.pods.get(PodName(own["namespace"], own["name"]))
         said = own["uid"], own["resourceVersion"], spec["nodeName"]
@@ -225,7 +225,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
         return found.allocatable - found.requested
 
     def _unused(self, worker: str, resource: str) -> int:
-        """Return what is free beside the holds as far as the watch shows the pods."""
+        """Return the free amount next to the holds, by the pods that the watch has shown."""
         found = self.state.snapshot.amounts(worker, resource)
         shown = (each for each in self.state.pods.values() if each.node == worker)
         taken = sum(each.requests.get(resource, 0) for each in shown)
@@ -236,7 +236,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
         return found.allocatable - found.held - taken
 
     def _told(self) -> tuple[dict[Ref, bool], dict[tuple[str, str], int]]:
-        """Return all that others are told by: what is free, held, and backed."""
+        """Return the values that answers depend on: backing of holds, and free amounts."""
         ledger, short = self.state.ledger, ShortNodes.of(self.state.snapshot)
         backed = {each.ref: short.status(each, ledger).is_backed for each, _ in ledger}
         free = {(at, what): self._free(at, what) for at in WORKERS for what in RESOURCES}
@@ -244,7 +244,7 @@ class ResizesBesideApiServer(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_let_into_held_room(self) -> None:
-        """Of all that is written, whatever the watch has shown of it yet."""
+        """By all written pods, whether or not the watch has shown them."""
         for worker in WORKERS:
             on = [each for each in self.pods.values() if each.node == worker]
             for resource in RESOURCES:

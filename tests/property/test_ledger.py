@@ -109,7 +109,7 @@ class LedgerAgainstRecomputation(RuleBasedStateMachine):
 
     @rule(ago=st.integers(0, 50), set_back=st.integers(0, 2))
     def decide_with_a_moment_that_is_over(self, ago: int, set_back: int) -> None:
-        """Somebody has kept it over an await; the clock may have been set back meanwhile."""
+        """A caller has kept the value over an await; the clock may have been set back meanwhile."""
         before = max(0, self.now.set_back - set_back)
         over = Moment(self.now - ago if before == self.now.set_back else 90.0, before)
         self.ledger.advance(over)

@@ -135,7 +135,7 @@ class World:
             self.failed = "shop/member"
 
     def restart(self) -> None:
-        """Begin anew with what is written; what was in memory alone is lost."""
+        """Start again from the written status; the state in memory is lost."""
         status = replace(self.written.status, retry_at=0.0, attempts=0)
         self.memory, self.answer = replace(self.written, status=status), None
 
@@ -217,7 +217,7 @@ def check(before: Move, seen: Observation, step: MoveStep, now: float) -> None:
 
 
 def _check_again(before: Move, seen: Observation, step: MoveStep, now: float) -> None:
-    """Make the same step again, from what was written before it and from what is written now."""
+    """Repeat the step, from the status before and from the status after."""
     assert advance(before, seen, now) == step
     again = advance(step.move, replace(seen, answer=None, said=""), now)
     if before.status.phase is not MovePhase.LANDING and step.move.status.phase is MovePhase.LANDING:

@@ -1,4 +1,4 @@
-"""Quotas: who holds is what a naive reader of the rule would say, always, and after a start."""
+"""Quotas: a naive reading of the rule gives the same holders, always and after a start."""
 
 from dataclasses import dataclass, replace
 
@@ -35,7 +35,7 @@ class Row:
 class QuotasAgainstTheRule(RuleBasedStateMachine):
     """A namespace whose reservations come, grow, shrink, are claimed and go.
 
-    Beside it another one has the same names.
+    Another namespace has the same names.
     """
 
     def __init__(self) -> None:

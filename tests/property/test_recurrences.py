@@ -50,10 +50,10 @@ END, SKIPS, AHEAD = ("", "until", "count"), (0, 0, 1, 2), 8
 
 
 class Drawn(NamedTuple):
-    """A recurrence with a fixed time, and what it is meant to be.
+    """A recurrence at a fixed time, and its expected occurrences.
 
     Attributes:
-        now: when it is looked at first, unix seconds.
+        now: the time of the first look, in unix seconds.
         expected: the occurrence under way and the next ones, by a calendar and clocks alone.
         is_last: none comes after these.
     """
@@ -83,7 +83,7 @@ def shown_by_clocks(schedule: Schedule, at: time, days: str, since: float) -> li
 
 
 def drawn(luck: random.Random) -> Drawn:
-    """Draw a recurrence: with or without a lead, an end, a beginning, and what is left out."""
+    """Draw a recurrence, with or without a lead, an end, a beginning and skipped occurrences."""
     at, days = time(luck.randrange(24), luck.randrange(60)), luck.choice(list(DAYS))
     cron, duration = f"{at.minute} {at.hour} {days}", luck.choice((MINUTE, 8 * HOUR, 23 * HOUR))
     schedule = Schedule(cron, duration, luck.choice(ZONES))
@@ -153,7 +153,7 @@ KINDS = ("lead", "skip", "suspend", "until", "count", "first", "the last ones", 
 
 
 def kinds(it: Drawn) -> Iterator[str]:
-    """Yield what is special about a recurrence."""
+    """Yield the special cases that a recurrence covers."""
     recurrence = it.recurrence
     is_counted = recurrence.schedule.until is not None and recurrence.first is not None
     found = {

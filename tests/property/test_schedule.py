@@ -38,7 +38,7 @@ MINUTES = st.integers(1, 24 * 60)
 
 
 def _numbers(field: str, low: int, high: int) -> set[int]:
-    """Return what a field means, read here a second time."""
+    """Return the values of a cron field, by a second parser."""
     if field == "*":
         return set(range(low, high + 1))
     found: set[int] = set()
@@ -72,7 +72,7 @@ def _is_left_out(wall: datetime, zone: ZoneInfo) -> bool:
 
 
 def _told(cron: str, zone: ZoneInfo, now: float) -> Iterator[float]:
-    """Yield the starts that the parser itself would tell, asked for one after the other."""
+    """Yield the parser's own starts, one after the other."""
     latest = now
     for start in CronSim(cron, datetime.fromtimestamp(now, zone)):
         if start.timestamp() > latest:  # It counts by the wall, which may show an hour twice.

@@ -211,7 +211,7 @@ class StateBesideApiServer(LaggingApiServer):
     @precondition(lambda self: any(self.watches.values()))
     @rule(watch=st.sampled_from(["pods", "store"]))
     def is_listed_anew(self, watch: str) -> None:
-        """The API server has forgotten what the watch was to show next: 410, perhaps in a Bind."""
+        """The API server has forgotten the next event of the watch: 410, perhaps in a Bind."""
         self.watches[watch].clear()
         # What another scheduler has bound may be among it, or the order of writes is lost.
         self.acknowledged.clear()
@@ -223,7 +223,7 @@ class StateBesideApiServer(LaggingApiServer):
     @precondition(lambda self: self.under_way or any(self.watches.values()))
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
-        """A binding under way may have been carried out, and nobody is left to hear of it."""
+        """A binding under way may have been carried out, and its answer is lost."""
         for uid in tuple(self.under_way):
             self.carry_out(uid, accepted=data.draw(st.booleans()))
         for events in self.watches.values():
@@ -237,7 +237,7 @@ class StateBesideApiServer(LaggingApiServer):
     @precondition(lambda self: self.under_way or any(self.watches.values()))
     @rule()
     def settle(self) -> None:
-        """Once all is told, the ledger is what a new one would be: nothing lost, nothing leaked."""
+        """After all events, the ledger equals a new one: no claim is lost, no hold is leaked."""
         for uid in tuple(self.under_way):
             self.answer(uid, accepted=True)
         while any(self.watches.values()):
@@ -264,7 +264,7 @@ class StateBesideApiServer(LaggingApiServer):
 
     @invariant()
     def what_was_acknowledged_as_backed_stays_so(self) -> None:
-        """Whatever is bound and whatever managers write after it; until somebody takes the room."""
+        """Later bindings and writes do not change it; until another scheduler takes the room."""
         ledger, backed = self.state.ledger, self.backed()
         for ref, before in tuple(self.acknowledged.items()):
             now, held = ledger.get(ref), ledger.holding(ref)

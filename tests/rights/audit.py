@@ -1,4 +1,4 @@
-"""The rights that the manifests grant Reserver, and those that the API server's audit log shows."""
+"""The rights that the manifests grant Reserver, and the rights in the API server's audit log."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WEBHOOKS = _CONFIG / "components/webhooks/rbac.yaml"
 LENDING = _CONFIG / "components/lending/rbac.yaml"
 RESERVER = "system:serviceaccount:reserver-system:reserver"
 MOVER = f"{RESERVER}-mover"
-"""Reserver with the rights of these components besides (tests/e2e/apart/conftest.py)."""
+"""Reserver with the rights of these components, too (tests/e2e/apart/conftest.py)."""
 
 HOOKS = f"{RESERVER}-hooks"
-"""Reserver with the rights of components/webhooks besides, likewise."""
+"""Reserver with the rights of components/webhooks, too."""
 
 LENDER = f"{RESERVER}-lender"
-"""Reserver with the rights of components/lending besides (tests/e2e/test_loans.py)."""
+"""Reserver with the rights of components/lending, too (tests/e2e/test_loans.py)."""
 
 _ROLE = re.compile(r' of ((?:Cluster)?Role "[^"]+") to ServiceAccount ')
 """In the reason of a decision (plugin/pkg/auth/authorizer/rbac/rbac.go)."""
@@ -42,7 +42,7 @@ class Right(NamedTuple):
         role: that grants it, as the API server calls it; empty if it was refused.
         group: API group.
         resource: plural, with the subresource.
-        name: of the one object that is meant; empty if any.
+        name: of the only allowed object; empty for any.
         verb: in the words of RBAC.
     """
 
@@ -54,7 +54,7 @@ class Right(NamedTuple):
 
 
 def granted(file: Path = CORE) -> set[Right]:
-    """Return what a manifest grants to Reserver's service account, right by right."""
+    """Return the rights that a manifest grants to Reserver's service account."""
     documents = yaml.safe_load_all(file.read_text())
     return {
         Right(f'{role["kind"]} "{role["metadata"]["name"]}"', group, resource, name, verb)
@@ -68,7 +68,7 @@ def granted(file: Path = CORE) -> set[Right]:
 
 
 def requested(audit_logs: Iterable[Path], user: str) -> set[Right]:
-    """Return what a service account has requested; a refusal has no role."""
+    """Return the rights that a service account has used; a refused one has no role."""
     rights = granted() | granted(WEBHOOKS)
     named = {(right.resource, right.name) for right in rights if right.name}
     used: set[Right] = set()

@@ -1,4 +1,4 @@
-"""Reserver's rights: those that it needs, and no others.
+"""Reserver's rights: the needed rights, and no others.
 
 The control planes of the tests write down what each service account requests and which rule allows
 it. Which test makes use of a right does not matter, so all of them have run before.
@@ -34,7 +34,7 @@ COMPONENTS = {
     HOOKS: (WEBHOOKS,),
     LENDER: (LENDING,),
 }
-"""By service account: the manifests that grant it rights besides those of the core."""
+"""By service account: the manifests that grant it rights in addition to the core."""
 
 
 @pytest.fixture(scope="session")

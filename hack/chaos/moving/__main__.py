@@ -52,7 +52,7 @@ class Outcome:
         landings: the landings after evictions.
         report: the check of the log of all writes.
         faults: number of faults by kind; empty for none.
-        wrongs: what the hard moves have done wrong, or have not done at all.
+        wrongs: faults of hard moves, and hard moves that never occurred.
     """
 
     mode: MoveMode
@@ -146,7 +146,7 @@ def _outcome(options: argparse.Namespace, plan: Plan, mode: MoveMode) -> Outcome
 
 
 def _wrongs(mode: MoveMode, hard: Mapping[str, Counter[str]], closed: int) -> tuple[str, ...]:
-    """Print how hard moves have ended; return what is wrong with that."""
+    """Print the ends of hard moves; return their faults."""
     if mode is MoveMode.EVICT_ONLY:
         return ()
     for what, reasons in hard.items():

@@ -124,7 +124,7 @@ class Hardships:
                 people.insist(partial(_once, people, name, partial(move, group=group)))
 
     def ends(self) -> dict[str, Counter[str]]:
-        """Return the reasons of its ended moves, by what is hard about them."""
+        """Return the reasons of its ended moves, by hardship."""
         named: dict[str, tuple[People, Collection[str]]] = {
             _ROOTED: (self._people, self._moves[_ROOTED]),
             _SHUT: (self._people, self._moves[_SHUT]),
@@ -147,10 +147,10 @@ class Hardships:
 
 
 def wrongs_of(ends: Mapping[str, Counter[str]], closed: int) -> list[str]:
-    """Return what the hard moves of a storm did wrong, and which of them never occurred.
+    """Return the faults of the hard moves of a storm, and the hardships that never occurred.
 
     Args:
-        ends: reasons of ended moves, by what is hard about them.
+        ends: reasons of ended moves, by hardship.
         closed: number of targets that closed while their move was under way.
     """
     sizes = {_ROOTED: len(ROOTED), _SHUT: len(SHUT)}

@@ -101,7 +101,7 @@ class Storm:
 
         Raises:
             TimeoutError: a move has not ended, or a seat is left.
-            Exception: what one of its tasks has raised.
+            Exception: any exception of its tasks.
         """
         tasks = [self._direct, self._drain, self._rebalance]
         if self._mode is not MoveMode.EVICT_ONLY:

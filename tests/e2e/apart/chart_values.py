@@ -12,7 +12,7 @@ class Arrival(NamedTuple):
         value: the value for Helm; `{...}` is YAML.
         found: kind, name and path of the field; a number in the path is an index of a list.
         expected: the field, or a part of its text or list; None if the object is absent.
-        beside: other required values.
+        beside: other values that this value requires.
     """
 
     value: str

@@ -1,4 +1,4 @@
-"""Reserver that moves pods, with the rights that we ship for it; what a user has installed."""
+"""Reserver that moves pods, with the shipped rights; the programs that a user has installed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUESTS = ROOT / "tests/e2e/crd-provisioning.yaml"
 
 CAPACITY_BUFFERS = "capacitybuffers.autoscaling.x-k8s.io"
 ACCOUNT = "mover"
-"""Ends the name of its service account; what it may without moves is tested elsewhere."""
+"""The end of its service account's name; its rights without moves are tested elsewhere."""
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def mover_kubeconfig(
     capacity_buffers: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A service account with Reserver's rights and those of these components, and no others."""
+    """A service account with the rights of Reserver and of these components, and no others."""
     assert reserver_kubeconfig.exists()  # Its roles are there.
     assert capacity_buffers
     path = tmp_path_factory.mktemp("mover") / "kubeconfig"
@@ -102,7 +102,7 @@ def yard(kubeconfig: Path, api: Any, mover: ReserverProcess) -> Iterator[Yard]:
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The PATH of somebody who has reserver, kubectl and grpcurl."""
+    """The PATH of a user who has reserver, kubectl and grpcurl."""
     folder = tmp_path_factory.mktemp("bin")
     (folder / "grpcurl").symlink_to(GRPCURL.build())
     return f"{Path(sys.executable).parent}:{bin_dir()}:{folder}:{os.environ['PATH']}"

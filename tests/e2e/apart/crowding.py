@@ -66,7 +66,7 @@ class Shop:
         wait_for(is_ready, f"{replicas} pods of {name} are ready")
 
     def keep(self, name: str, available: int) -> None:
-        """Create a PodDisruptionBudget, and return once it allows what it does."""
+        """Create a PodDisruptionBudget, and return once its status is computed."""
         keep(self._budgets, self.corner.name, name, available)
 
     def pods(self) -> dict[str, tuple[str, str]]:
@@ -105,13 +105,13 @@ class Shop:
         policy_file.write_text(yaml.safe_dump(policy))
 
     def command(self, policy_file: Path) -> list[str]:
-        """Return what runs a round by a policy."""
+        """Return the command that runs a round by a policy."""
         command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
         command += ["--kubeconfig", str(self._kubeconfig)]
         return [*command, "--policy-config-file", str(policy_file)]
 
     def run(self, *flags: str, **plugins: Any) -> str:
-        """Run a round by a policy of these plugins; return what it says."""
+        """Run a round by a policy of these plugins; return its output."""
         self.write(self._policy, **plugins)
         command = [*self.command(self._policy), *flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

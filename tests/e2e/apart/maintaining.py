@@ -22,7 +22,7 @@ WINDOWS = "maintenancewindows"
 
 
 class Plan:
-    """The windows of one test, and what has become of nodes."""
+    """The windows of one test, and the state of their nodes."""
 
     def __init__(self, yard: Yard) -> None:
         self.yard, self.api = yard, yard.corner.api

@@ -151,7 +151,7 @@ async def create_at_once(kubeconfig: Path, namespace: str, count: int, query: st
 
 
 def play_kubelet(corner: Corner, name: str, cpu: str) -> None:
-    """Say what a container has, as a kubelet does that can resize; KWOK says nothing of it."""
+    """Report the resources of a container as a kubelet with resize does; KWOK reports none."""
     wait_for(lambda: corner.pod(name).status.container_statuses, f"{name} runs")
     path = "/status/containerStatuses/0"
     body = [

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.controlplane
 
 
 def rebalanced(kubeconfig: Path, *flags: str) -> str:
-    """Run a round that writes PodMoves; return what it said."""
+    """Run a round that writes PodMoves; return its output."""
     command = [sys.executable, "-m", "reserver", "rebalance", "run", "--without-holds"]
     command += ["--mode", "reserve-first", "--kubeconfig", str(kubeconfig), *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

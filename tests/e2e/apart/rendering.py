@@ -45,12 +45,12 @@ KEEP = {"helm.sh/resource-policy": "keep"}
 
 
 def render(helm: Path, *flags: str) -> dict[Key, Any]:
-    """Return what the chart renders, as the cluster's own version would have it."""
+    """Return the objects that the chart renders for the cluster's own version."""
     return by_key(stdout_of(helm, *TEMPLATE, *flags))
 
 
 def render_like_kustomize(helm: Path, *flags: str) -> dict[Key, Any]:
-    """Return the same, with the tag that the manifests name, and without what only Helm runs."""
+    """Return the same, with the tag that the manifests name, and without the pod of `helm test`."""
     found = render(helm, "--set=image.tag=dev", *flags)
     return {key: each for key, each in found.items() if key != ("Pod", HOME, "reserver-test")}
 
@@ -79,12 +79,12 @@ def by_key(text: str) -> dict[Key, Any]:
 
 
 def without_differences(rendered: dict[Key, Any]) -> dict[Key, Any]:
-    """Return the objects without that in which kustomize and Helm differ on purpose.
+    """Return the objects without the differences between kustomize and Helm that are on purpose.
 
     - The namespace: Helm's is the release's, which `--create-namespace` makes; an object of the
       chart with that name would be in its way.
     - CRDs and the store stay when a release is uninstalled.
-    - The hash in the name of kube-scheduler's configuration is that of another function.
+    - The hash in the name of kube-scheduler's configuration comes from another function.
     - A list of things with names has no order for Kubernetes, and comments are no content.
     """
     found = {}

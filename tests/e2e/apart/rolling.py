@@ -90,7 +90,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 class Pods:
-    """The pods of the Deployment, each with a Reserver; a turn does what a kubelet does."""
+    """The pods of the Deployment, each with a Reserver; a turn does the work of a kubelet."""
 
     def __init__(self, api: Any, start: Callable[[str], ReserverProcess]) -> None:
         self._api = api
@@ -99,7 +99,7 @@ class Pods:
         self.running: dict[str, ReserverProcess] = {}
 
     def turn(self) -> list[Any]:
-        """Start, judge and end what is due; return the pods that stay, the leader first."""
+        """Start, probe and end pods; return the pods that stay, the leader first."""
         selector = "app.kubernetes.io/component=extender"
         pods = self._api.list_namespaced_pod(HOME, label_selector=selector).items
         staying = [each for each in pods if not each.metadata.deletion_timestamp]
@@ -160,7 +160,7 @@ class Rolled:
         self._strangers = (f"stranger-{number}" for number in itertools.count())
 
     def deploy(self) -> str:
-        """Create what is shipped; return the leader."""
+        """Create the shipped objects; return the leader."""
         deployment = yaml.safe_load((MANIFESTS / "deployment.yaml").read_text())
         tolerations = [{"operator": "Exists"}]  # No kubelet says that their nodes are ready.
         pod = {"nodeSelector": ROLE, "tolerations": tolerations}
@@ -170,7 +170,7 @@ class Rolled:
         return wait_for(self.leads, "one leads and one stands by")
 
     def create(self) -> None:
-        """Create what is shipped, and the scheduler of its pods as pods, too."""
+        """Create the shipped objects, the Deployment of their scheduler among them."""
         code, said = self.run(f"kubectl apply -f {MANIFESTS / 'rbac-bootstrap.yaml'}")
         assert code == 0, said
         for name in ("deployment", "bootstrap"):
@@ -192,7 +192,7 @@ class Rolled:
         return staying[0].metadata.name if is_complete and self.pods.service.leader else None
 
     def has_rolled_out(self) -> bool:
-        """Ask as people and GitOps tools do."""
+        """Return whether `kubectl rollout status` reports success."""
         self.pods.turn()
         return self.run("kubectl -n reserver-system rollout status deployment/reserver -w=false")[
             1
@@ -211,7 +211,7 @@ class Rolled:
         return said
 
     def is_kept(self) -> bool:
-        """Try to get in, at each turn."""
+        """Create a stranger; return whether none was bound so far."""
         self.corner.create_pod(next(self._strangers), {"cpu": "2"})
         bound = self.corner.api.list_namespaced_pod(self.corner.name).items
         return not any(
@@ -228,7 +228,7 @@ class Rolled:
         self.corner.api.create_namespaced_pod_eviction(name, HOME, {"metadata": {"name": name}})
 
     def lose(self) -> None:
-        """Lose both nodes: no process gives its lease up, and nobody answers."""
+        """Lose both nodes: no process gives its lease up, and no Reserver answers."""
         for name in [*self.pods.running]:
             self.pods.running.pop(name).kill()
             self.corner.api.delete_namespaced_pod(name, HOME, grace_period_seconds=0)

@@ -1,6 +1,6 @@
 """Autoscalers are kept from nodes that are held, and have room to make for what finds no place.
 
-What a real one does with that: tests/karpenter.
+tests/karpenter has a real autoscaler.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands of docs/certificates.md rotate each certificate, and the process stays.
 
-What a kubelet does with a Secret, and somebody who copies files to nodes, is done here.
+The tests do the work of the kubelet, and of an operator who copies files to nodes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _SECRET = "kubectl -n reserver-system get secret {} -o json"
 
 
 class Rotated:
-    """A Reserver with the certificates that docs/install.md has somebody make.
+    """A Reserver with the certificates of docs/install.md.
 
     Attributes:
-        reader: somebody who follows the page.
-        process: what has to go on meanwhile.
+        reader: runs the commands of the page.
+        process: Reserver, which must not end meanwhile.
     """
 
     def __init__(self, reader: Reader, process: ReserverProcess, mounted: Path) -> None:
@@ -50,7 +50,7 @@ class Rotated:
         mount(self.reader, self._mounted)
 
     def copied(self, name: str) -> Path:
-        """Copy what kube-scheduler needs to a node."""
+        """Copy kube-scheduler's files to a node."""
         node = self.reader.folder / name
         node.mkdir()
         for file in ("client.crt", "client.key", "ca.crt"):

@@ -38,7 +38,7 @@ def test_a_value_arrives_where_it_is_for(helm: Path, tmp_path: Path, path: str) 
 
 
 def arrived(found: dict[Key, Any], arrival: Arrival) -> bool:
-    """Whether what is rendered has the value."""
+    """Return whether the rendered objects have the value."""
     what, _, path = arrival.found.partition(" ")
     (each,) = [one for key, one in found.items() if f"{key[0]}/{key[2]}" == what] or [None]
     while path and each is not None:
@@ -56,7 +56,7 @@ def arrived(found: dict[Key, Any], arrival: Arrival) -> bool:
 
 
 def steps(path: str) -> list[str]:
-    """Return what may be the first step of a path, the longest first: names may have dots."""
+    """Return the possible first steps of a path, the longest first: names may have dots."""
     parts = path.split(".")
     return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
 

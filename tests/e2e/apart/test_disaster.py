@@ -50,7 +50,7 @@ class Kubelet(threading.Thread):
         self.restarts = 0
 
     def run(self) -> None:
-        """Look until told to stop."""
+        """Look until `over` is set."""
         while not self.over.wait(0.05):
             if self.reserver.process.poll() is not None:
                 self.reserver.process.communicate()
@@ -94,7 +94,7 @@ class Struck(Cluster):
         return done.stdout
 
     def follow(self, heading: str, *, but: str = "\n") -> None:
-        """Type the commands of a section of the page, those with some words left out."""
+        """Run the commands of a section of the page, without the commands that contain `but`."""
         text = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
         blocks = text.split("```console\n$ ")[1:]
         lines = [line for each in blocks for line in each.partition("\n```")[0].split("\n$ ")]
@@ -185,7 +185,7 @@ class Watched(threading.Thread):
         self.asked = 0
 
     def run(self) -> None:
-        """Ask until told to stop."""
+        """Ask until `over` is set."""
         while not self.over.wait(0.002):
             self.let_past |= self.cluster.let_past("n0", "n1")
             self.asked += 1

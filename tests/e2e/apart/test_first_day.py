@@ -78,7 +78,7 @@ class Node:
 
 
 def make_certificates(plane: ControlPlane, folder: Path) -> None:
-    """Do what the page refers to."""
+    """Run the commands that the page refers to."""
     someone = Installer(plane, folder)
     for words in ("openssl", "create secret"):
         someone.follow("Standby", only=words)

@@ -109,7 +109,7 @@ def is_active(world: Cluster, name: str) -> bool:
 
 
 def see_what_exceeds(world: Cluster, reserver: ReserverProcess) -> None:
-    """See that what is admitted says which limit of today it exceeds."""
+    """Check that admitted reservations name the present limit that they exceed."""
     for name in ("big", "forever", "long", "owners-150", "owners-2000", "slots", "claimed"):
         wait_for(
             lambda name=name: within_limits(world, name) == "False",  # type: ignore[misc]

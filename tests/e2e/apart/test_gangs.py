@@ -91,7 +91,7 @@ def test_a_gang_takes_the_slots_that_are_held_for_it_and_nobody_else_does(corner
 
 
 def test_a_gang_with_too_few_slots_is_refused_as_a_whole(corner: Corner) -> None:
-    """kube-scheduler sees room for both beside what it takes to be free; one of them would land."""
+    """kube-scheduler sees room for each pod alone; one pod of the group would be bound."""
     (node,) = corner.add_nodes(1, cpu="4")
     entry = {"owners": [{"pod": {"name": "other", "namespace": corner.name}}], "node": node}
     text = yaml.safe_dump(entry | {"resources": {"cpu": "2"}})

@@ -1,4 +1,4 @@
-"""The guard: what all holds depend on is deleted only by somebody who means to."""
+"""The guard: the objects that all holds depend on are deleted only with a confirmation."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def reader(cluster: ControlPlane, tmp_path: Path) -> Iterator[Reader]:
 
 
 def start_pod(reader: Reader, stack: ExitStack, name: str = "second") -> ReserverProcess:
-    """Start what the kubelet would, in a pod of the second kube-scheduler; return its Reserver."""
+    """Start Reserver as the kubelet does in a pod of the second kube-scheduler; return it."""
     template = reader.get("deployment reserver-scheduler")["spec"]["template"]["spec"]
     account = reader.folder / f"{name}-account"
     service_account_kubeconfig(

@@ -1,6 +1,6 @@
 """Holds stay in force after etcd is restored from a backup.
 
-Nobody schedules here: strangers and owners are what a kube-scheduler would ask Reserver about.
+No scheduler runs here: the tests call Reserver for strangers and owners themselves.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ HOME = "reserver-system"
 GROUP = "/apis/reserver.io/v1alpha1"
 MERGE = "application/merge-patch+json"
 HELD, STRANGER, OFFERED = "12", "8", "16"
-"""CPUs of each hold, of who would take it, and of each node."""
+"""CPUs of each hold, of a stranger, and of each node."""
 
 
 class Cluster:
-    """A control plane without controllers, and what a kube-scheduler and people do there."""
+    """A control plane without controllers, with calls of a kube-scheduler and of users."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
@@ -109,7 +109,7 @@ def at_rest(plane: ControlPlane) -> Iterator[Path]:
 
 @contextmanager
 def without_etcd(plane: ControlPlane) -> Iterator[Path]:
-    """Stop etcd alone for the block: kube-apiserver goes on, and nobody tells its caches."""
+    """Stop etcd alone for the block: kube-apiserver goes on with its caches."""
     stop([plane._running.pop("etcd")])
     yield plane.folder / "etcd"
     plane._start_etcd(plane._etcd_port)
@@ -199,9 +199,9 @@ def replace(data: Path, backup: Path) -> None:
 def replace_under_an_api_server_that_goes_on(
     world: Cluster, reserver: ReserverProcess, backup: Path
 ) -> None:
-    """Put back what was before "early" was claimed, and see that no cache is trusted.
+    """Restore etcd from before "early" was claimed, and check that no cache is trusted.
 
-    Its status, which is about to be written, must not get to what is put back.
+    Its status, which Reserver is about to write, must not reach the restored object.
     """
     wait_for(lambda: "early" not in world.names(), "the claimed entry is removed again")
     with without_etcd(world.plane) as data:
@@ -224,7 +224,7 @@ def replace_under_an_api_server_that_goes_on(
 
 
 def begins_anew_and_refuses(reserver: ReserverProcess, said: str) -> None:
-    """Wait until Reserver has ended, start it again, and wait until it says why it is not ready."""
+    """Start Reserver again after its end, and wait until /readyz gives the reason."""
     assert reserver.wait_ended() == 1
     reserver.start()
     wait_for(lambda: said in reserver.get("/readyz")[1], said)
@@ -269,7 +269,7 @@ def old_version(folder: Path, commit: str = OLD, *more: str) -> tuple[str, ...]:
 
 
 class Strangers(threading.Thread):
-    """Ask for what is held, again and again; note each node that is let go."""
+    """Calls Filter for held nodes again and again; records each node that passes."""
 
     def __init__(self, reserver: ReserverProcess, pod: dict[str, Any], nodes: list[str]) -> None:
         super().__init__()
@@ -279,7 +279,7 @@ class Strangers(threading.Thread):
         self.free = 0
 
     def run(self) -> None:
-        """Ask until told to stop."""
+        """Ask until `over` is set."""
         while not self.over.wait(0.01):
             found = passed(self.reserver, self.pod, *self.nodes, "free")
             self.free += "free" in found
@@ -287,7 +287,7 @@ class Strangers(threading.Thread):
 
 
 def companion(world: Cluster) -> dict[str, str]:
-    """Return what the companion of the store says; nothing while there is none."""
+    """Return the data of the companion of the store; empty without a companion."""
     try:
         found = world.send("GET", f"/api/v1/namespaces/{HOME}/configmaps/reservations-status")
     except OSError:

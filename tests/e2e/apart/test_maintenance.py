@@ -28,7 +28,7 @@ PROMISES = {Kind.EVICTED_WITHOUT_SEAT, Kind.PLACED_IN_MAINTENANCE, Kind.CORDON_L
 
 @pytest.fixture
 def _judged(kubeconfig: Path, tmp_path: Path) -> Iterator[None]:
-    """Judge what the test has Reserver do by its promises."""
+    """Judge Reserver's actions in the test by its promises."""
     with Recorder(kubeconfig, tmp_path, objects=True, moves=True):
         yield
     report = judge(read_history(tmp_path), Rules(schedulers=frozenset({SCHEDULER})))

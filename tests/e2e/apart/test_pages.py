@@ -1,7 +1,7 @@
-"""The commands of README and docs do what the pages say, on the demo's cluster.
+"""The commands of README and docs have the effects on their pages, on the demo's cluster.
 
-Those that it does not take run on a real control plane (test_pages_cluster.py), and those of
-docs/cli.md in tests/e2e/test_cli.py.
+The others run on a real control plane (test_pages_cluster.py); tests/e2e/test_cli.py has
+docs/cli.md.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _CLEAN_UP = (
 
 @pytest.fixture(scope="module")
 def demo(tools: str) -> Iterator[str]:
-    """The demo, played; what it says that one types in another terminal first."""
+    """The demo after its scenario; the line that it prints for another terminal."""
     command = [str(Path(sys.executable).with_name("reserver")), "demo"]
     environment = {**os.environ, "PATH": tools}
     pipe = subprocess.PIPE
@@ -103,7 +103,7 @@ def test_the_page_shows_what_happens(demo: str, tools: str, page: str, tmp_path:
 
 
 class Wire:
-    """A way to the gRPC API that breaks when it is told to, as a context manager."""
+    """A forwarder to the gRPC API whose connections a test can break, as a context manager."""
 
     def __init__(self, address: str) -> None:
         self._target = address.rpartition(":")[0], int(address.rpartition(":")[2])
@@ -155,7 +155,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 @pytest.mark.parametrize("language", ["python", "go"])
 def test_a_manager_survives(demo: str, tools: str, language: str, tmp_path: Path) -> None:
-    """An edit of what it renews, its own death, and a connection that breaks below its watch."""
+    """An edit of its reservation, its own death, and a connection that breaks below its watch."""
     reader = Reader(tmp_path, {"PATH": tools}, demo)
     launcher, worker = (ROOT / "examples/manager-go/jobs.yaml").read_text().split("---\n")
     (tmp_path / "jobs.yaml").write_text(launcher)

@@ -1,4 +1,4 @@
-"""The commands of README and docs that take a real control plane do what the pages say."""
+"""The commands of README and docs that need a real control plane have their effects."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def cluster(
 ) -> Iterator[ReserverProcess]:
     """A Reserver with all that pages switch on; three workers, and a namespace.
 
-    Reserver's pods land by a scheduler of the cluster's own; those of the pages ask `reserver`.
+    The cluster's own scheduler places Reserver's pods; the pages' schedulers ask Reserver.
     """
     assert reserver.is_ready()
     assert capacity_buffers

@@ -1,4 +1,4 @@
-"""`reserver rebalance run` with the rights that we ship; a controller replaces what it evicts."""
+"""`reserver rebalance run` with the shipped rights; a controller replaces the evicted pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release is built from a commit alone, and a cluster takes what it publishes."""
+"""A release is built from a commit alone, and a cluster takes its published manifests."""
 
 from __future__ import annotations
 

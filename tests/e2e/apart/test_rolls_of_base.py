@@ -1,7 +1,7 @@
 """A second kube-scheduler is rolled out with an image that does not start, and goes on.
 
 The real controllers make and end the pods of `base`. In each of them a Reserver and the real
-kube-scheduler that calls it run; what a kubelet does is played here: the sidecar first, then
+kube-scheduler that calls it run; the tests do the kubelet's work: start the sidecar, then
 kube-scheduler, and neither of an image that cannot be pulled.
 """
 
@@ -33,7 +33,7 @@ PROFILE = "rolled-base"
 
 
 class Pods:
-    """The pods of the Deployment; a turn does what a kubelet does."""
+    """The pods of the Deployment; a turn does the work of a kubelet."""
 
     def __init__(
         self, plane: ControlPlane, api: Any, start: Callable[[str], ReserverProcess]
@@ -43,7 +43,7 @@ class Pods:
         self.schedulers: set[str] = set()
 
     def turn(self) -> dict[str, bool]:
-        """Start, judge and end what is due; return who stays, and whether each is ready."""
+        """Start, probe and end pods; return the readiness of each pod that stays."""
         selector = "app.kubernetes.io/name=reserver,!app.kubernetes.io/component"
         pods = self._api.list_namespaced_pod(HOME, label_selector=selector).items
         staying = {}
@@ -111,7 +111,7 @@ class Rolled:
         self._strangers = (f"stranger-{number}" for number in itertools.count())
 
     def deploy(self) -> str:
-        """Create what is shipped; return its pod once it is ready."""
+        """Create the shipped objects; return the pod once it is ready."""
         deployment = yaml.safe_load((MANIFESTS / "deployment.yaml").read_text())
         pod = deployment["spec"]["template"]["spec"]
         pod |= {"nodeSelector": ROLE, "tolerations": [{"operator": "Exists"}]}

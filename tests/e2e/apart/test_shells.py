@@ -1,4 +1,4 @@
-"""Tab in bash, zsh and fish: what is read from `reserver completion` completes words there."""
+"""Tab in bash, zsh and fish completes words with the scripts of `reserver completion`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_tab_completes_in_a_real_shell(world: World, shell: str, tmp_path:
 
 
 def press_tab(shell: str, address: str, home: Path) -> None:
-    """Type each beginning in one shell, press Tab, and read what the shell makes of it."""
+    """Type each beginning in one shell, press Tab, and read the completed line."""
     environment = {
         "HOME": str(home),
         "XDG_CONFIG_HOME": "",

@@ -142,7 +142,7 @@ def test_the_next_leader_keeps_the_hold_among_pods_that_the_last_one_was_binding
 
 
 def _change_leader(corner: Corner, node: str, leader: Pair, other: Pair, *, crash: bool) -> str:
-    """End the leader while it binds more pods than fit beside a hold; return the owner of that."""
+    """End the leader while it binds more pods than fit next to a hold; return the hold's owner."""
     owner = f"owner-{uuid4().hex[:8]}"
     corner.reserve(SPEC, node, owner, cpu="3")
     corner.wait_held(node)

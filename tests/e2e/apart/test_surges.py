@@ -213,7 +213,7 @@ def test_pods_that_the_policy_keeps_from_surging_are_evicted_and_it_says_so(yard
 
 
 def test_a_drain_surges_what_can_and_says_what_did_not(yard: Yard, kubeconfig: Any) -> None:
-    """No budget allows an eviction of the Deployment's pod; those of the StatefulSet have none."""
+    """A budget forbids to evict the Deployment's pod; the StatefulSet's pods have no budget."""
     first, second = yard.nodes
     yard.deploy("web", first)
     yard.keep("web")

@@ -1,4 +1,4 @@
-"""Watches that the API server has accepted, and that tell nothing yet."""
+"""Watches that the API server has accepted, and that show no event yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.controlplane
 
 
 def test_nothing_is_decided_on_what_was_missed_until_it_is_told(proxied: Proxied) -> None:
-    """A watch breaks, a hold is written, and the next watch is accepted but does not tell of it."""
+    """A watch breaks, a hold is written, and the next watch is accepted but omits the hold."""
     corner, reserver, proxy = proxied.corner, proxied.reserver, proxied.proxy
     (node,) = corner.add_nodes(1, cpu="4")
     corner.reserve(SPEC, node, "known", cpu="1")

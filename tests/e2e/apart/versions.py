@@ -35,7 +35,7 @@ RULES += "components: [VERSION/scheduler-config/components/moves]\n"
 
 
 class Operator:
-    """Somebody who has the files of both versions, and types what docs/upgrade.md says."""
+    """An operator with the files of both versions, who runs the commands of docs/upgrade.md."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder
@@ -73,7 +73,7 @@ def serving(
     program: Sequence[str] = (),
     flags: Sequence[str] = FLAGS,
 ) -> Iterator[ReserverProcess]:
-    """Run a version of Reserver while strangers ask for what is held, and get none of it."""
+    """Run a version of Reserver while strangers ask for held nodes, and check that none passes."""
     more: dict[str, Any] = {"program": program, "logs_addresses": False} if program else {}
     stranger = world.add_pod(f"of-{log.name}", STRANGER)
     process = ReserverProcess(world.plane.kubeconfig, log, *flags, wait_ready=False, **more)
@@ -93,7 +93,7 @@ def serving(
 
 
 def answer(reserver: ReserverProcess, pod: dict[str, Any], node: str) -> str:
-    """Return what Bind says once the watches are up to date; empty if it has bound the pod."""
+    """Return the error of Bind once the watches are up to date; empty if the pod is bound."""
 
     def said() -> tuple[str] | None:
         told = bind(reserver, pod, node)

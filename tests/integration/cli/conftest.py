@@ -1,4 +1,4 @@
-"""Commands beside Reserver on the embedded cluster."""
+"""Commands next to Reserver on the embedded cluster."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Run = Callable[..., Awaitable[Result]]
 
 
 def runs_beside(world: World) -> Run:
-    """Run commands beside reserver, each on a loop of its own as in a process of its own."""
+    """Return a runner of commands, each on its own event loop, as in its own process."""
 
     async def run(*arguments: str, text: str | None = None, **variables: str) -> Result:
         invoke = CliRunner().invoke
@@ -26,13 +26,13 @@ def runs_beside(world: World) -> Run:
 
 
 def untimed(text: str) -> str:
-    """Return what was printed, without moments and the time that is left."""
+    """Return an output without times and durations."""
     text = re.sub(r"until .*\d\d:\d\d( tomorrow)?$", "until T", text, flags=re.MULTILINE)
     return re.sub(r"(\d+[dhms]){1,2}\b", "SPAN", text)
 
 
 async def write(world: World, configmap: str, data: dict[str, str]) -> None:
-    """Write a store as somebody else does."""
+    """Write a store as another client does."""
     metadata = {"name": configmap, "labels": {"reserver.io/store": "true"}}
     await world.cluster.client.send("POST", CONFIGMAPS, {"metadata": metadata, "data": data})
 

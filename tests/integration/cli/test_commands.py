@@ -152,7 +152,7 @@ async def test_a_pod_is_explained(run: Run, world: World) -> None:
 async def test_an_owner_without_a_namespace_is_shown_wherever_one_looks(
     run: Run, world: World
 ) -> None:
-    """Its pod is one of Reserver's own namespace; who is meant finds the seat held for others."""
+    """Only pods of Reserver's own namespace may claim it; `explain` shows so to other pods."""
     spec = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources": {"cpu": "4"}}
     await write(world, "seats", {"lost": json.dumps(spec)})
     told = await run("get", "lost")

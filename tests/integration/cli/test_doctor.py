@@ -1,4 +1,4 @@
-"""`doctor` beside Reserver, and where there is none."""
+"""`doctor` with and without a Reserver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reserver apply --prune`: what the files no longer have, of those that labels select."""
+"""`reserver apply --prune`: deletes selected reservations that the files no longer have."""
 
 from __future__ import annotations
 

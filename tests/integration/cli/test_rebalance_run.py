@@ -1,4 +1,4 @@
-"""`reserver rebalance run`, once: what a program is told, and that Ctrl-C ends it at once."""
+"""`reserver rebalance run`, once: its output for programs, and its end by Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`reserver restore`: what was released by mistake holds again, in either store."""
+"""`reserver restore`: a released reservation holds again, in either store."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_who_reads_no_further_costs_no_word(tmp_path: Path) -> None:
 
 
 def _said(command: str, streams: str, folder: Path) -> tuple[int, str, str]:
-    """Return the exit status and what is said, with a reservation in the file."""
+    """Return the exit status and the output, with a reservation in the file."""
     file = folder / "a.yaml"
     spec = "{owners: [{pod: {name: a, namespace: shop}}], node: n, resources: {cpu: 1}}"
     file.write_text(f"name: a\nspec: {spec}\n")

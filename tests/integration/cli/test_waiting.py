@@ -1,4 +1,4 @@
-"""`create --wait` and `wait`: until it is in force, claimed, or over, and what the status says."""
+"""`create --wait` and `wait`: until a reservation is in force, claimed or over; the exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server in front of the embedded one, which takes its time over who somebody is."""
+"""An API server in front of the embedded one, which can delay reviews of tokens and rights."""
 
 from __future__ import annotations
 

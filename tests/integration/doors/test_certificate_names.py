@@ -77,7 +77,7 @@ async def test_a_client_of_another_ca_may_not_whatever_its_name(pki: Pki) -> Non
 
 
 def _with_uri(pki: Pki, uri: str) -> ssl.SSLContext:
-    """Return what a client shows whose certificate has a URI, which trustme knows nothing of."""
+    """Return the TLS context of a client with a URI in its certificate; trustme issues none."""
     key = ec.generate_private_key(ec.SECP256R1())
     ca = x509.load_pem_x509_certificate(pki.clients.cert_pem.bytes())
     made = (

@@ -1,4 +1,4 @@
-"""While the API server does not say who somebody is, pods are bound all the same."""
+"""While the API server does not answer reviews of tokens, pods are bound all the same."""
 
 from __future__ import annotations
 

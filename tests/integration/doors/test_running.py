@@ -1,4 +1,4 @@
-"""Reserver as it is started: who is let in where, with real files and a cluster."""
+"""Reserver as it is started: allowed clients of each port, with real files and a cluster."""
 
 from __future__ import annotations
 

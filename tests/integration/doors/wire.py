@@ -1,4 +1,4 @@
-"""A client that says what it wants to, byte for byte."""
+"""A client that sends any bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Wire:
         self._writer = writer
 
     def say(self, data: bytes) -> None:
-        """Send, whether or not somebody reads."""
+        """Send, whether or not the server reads."""
         self._writer.write(data)
 
     def pause(self) -> None:

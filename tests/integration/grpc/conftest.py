@@ -13,6 +13,6 @@ from tests.integration.world import World, serving
 
 @pytest.fixture(params=StoreKind)
 async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """Reserver that writes what is created into each of the stores."""
+    """Two nodes of 4 CPUs, and Reserver that creates reservations in each of the stores."""
     async with serving(tmp_path, store=request.param) as world:
         yield world

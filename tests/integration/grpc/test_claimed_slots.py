@@ -40,7 +40,7 @@ async def test_slots_that_were_claimed_come_back_only_where_there_is_room(world:
 
 
 async def claimed(world: World, *, by_edition: bool) -> str:
-    """Reserve what is reusable, and claim it; return its id once that is known."""
+    """Create a reusable reservation and claim it; return its id once the claim is observed."""
     wanted = pb.CreateRequest(name="train", spec=spec(reusable=True))
     made = (await world.api.Create(wanted)).reservation
     ((known, _),) = world.running.assembly.ledger
@@ -57,7 +57,7 @@ async def claimed(world: World, *, by_edition: bool) -> str:
 async def test_what_is_reusable_is_extended_while_pods_have_its_slots(
     world: World, tmp_path: Path
 ) -> None:
-    """By each way to write it, and a restart knows it, too."""
+    """Extended by each way to write it; a restart keeps the claim, too."""
     name, client = await claimed(world, by_edition=False), world.cluster.client
     longer = await world.api.Extend(pb.ExtendRequest(name=name, ttl={"seconds": 7200}))
     assert longer.reservation.status.phase == pb.PHASE_CLAIMED

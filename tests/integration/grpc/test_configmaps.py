@@ -1,4 +1,4 @@
-"""The gRPC API on ConfigMaps that others write, too, and that fill up."""
+"""The gRPC API on ConfigMaps that other clients write, too, and that fill up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gRPC API on Reservation objects, those included that others write."""
+"""The gRPC API on Reservation objects, including objects of other writers."""
 
 from __future__ import annotations
 

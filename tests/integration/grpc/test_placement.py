@@ -31,7 +31,7 @@ SPREAD = pb.Placement(strategy=pb.Placement.STRATEGY_SPREAD)
 
 
 async def written_parts(world: World, name: str) -> list[dict[str, Any]]:
-    """Return what the store says of where a reservation is placed."""
+    """Return the placements of a reservation in its store."""
     if world.writes_objects:
         status = (await world.objects())[name]["status"]
         return list(status["placements"])

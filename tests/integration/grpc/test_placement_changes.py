@@ -86,7 +86,7 @@ async def test_whole_nodes_are_held_over_grpc_and_extended_while_they_are_used(
 async def test_room_that_was_found_for_an_update_is_nobody_elses_while_it_is_written(
     world: World, monkeypatch: pytest.MonkeyPatch, *, fails: bool
 ) -> None:
-    """A watch shows what is written only later; a set that is created meanwhile is all backed."""
+    """A watch shows the update only later; a set that is created meanwhile is all backed."""
     begun, may_end, edit = asyncio.Event(), asyncio.Event(), Stores.edit
 
     async def late(stores: Stores, wanted: Edit) -> bool:

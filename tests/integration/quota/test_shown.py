@@ -97,7 +97,7 @@ async def assert_explain_names_the_quota(world: World) -> None:
 
 
 async def run(world: World, *arguments: str) -> str:
-    """Return what the command line prints."""
+    """Return the output of a command."""
     environment = {"RESERVER_ADDRESS": world.running.grpc_address}
     done = await asyncio.to_thread(CliRunner().invoke, cli, arguments, env=environment)
     assert done.exit_code == 0, done.output

@@ -18,5 +18,5 @@ NOW = 1000.0
 
 
 def same(history: Sequence[tuple[str, E]], play: Callable[[Sequence[tuple[str, E]]], Any]) -> None:
-    """Check that `a` sees the same without what the other one does."""
+    """Check that `a` sees the same without the events of `b`."""
     assert play([each for each in history if each[0] == HERE]) == play(history)

@@ -78,10 +78,10 @@ def events(draw: st.DrawFn) -> tuple[str, tuple[str, Any]]:
 
 
 class Cluster:
-    """A state to which things happen, with nodes of each namespace's own.
+    """A state and its events, with separate nodes for each namespace.
 
     Attributes:
-        told: what pods of `a` were answered.
+        told: the answers to pods of `a`.
     """
 
     def __init__(self) -> None:
