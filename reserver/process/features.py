@@ -149,12 +149,14 @@ class Features:
         return maintainer
 
     def _provisioning(self) -> Provisioner:
-        from reserver.provisioning.setup import announce, assembled
+        from reserver.provisioning.booking import Booking
+        from reserver.provisioning.controller import Provisioner
+        from reserver.provisioning.setup import announce
 
         core = self._core
         writer = core.stores.by_kind[StoreKind.OBJECT].writer
-        parts = (core.client, core.clock, core.state, core.objects, writer)
-        provisioner = assembled(*parts, core.is_up_to_date)
+        booking = Booking(core.client, core.clock, core.state, core.objects, writer)
+        provisioner = Provisioner(core.client, core.clock, booking, core.is_up_to_date)
         provisioner.subscribers.append(partial(announce, core.recorder))
         core.listeners.add(provisioner)
         self.reflectors.append(provisioner.reflector)

@@ -1,9 +1,6 @@
-"""Assembles the provisioner, if enabled and the CRD exists."""
+"""The CRD that the provisioner needs, and its events."""
 
 from __future__ import annotations
-
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import structlog
 
@@ -12,31 +9,13 @@ from reserver.errors import ApiError, ConfigurationError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder
 from reserver.k8s.objects.objects import ObjectKind
-from reserver.provisioning.booking import Booking
 from reserver.provisioning.codec import API_VERSION, COLLECTION, KIND
-from reserver.provisioning.controller import Provisioner
 from reserver.provisioning.model import ConditionChange, Kind
 from reserver.provisioning.observe import KnownRequest
-from reserver.scheduling.state import State
-from reserver.stores.object.cache import ObjectCache
-from reserver.stores.writer import Writer
 
 log = structlog.get_logger(__name__)
 
 _KIND = ObjectKind(API_VERSION, KIND)
-
-
-def assembled(
-    client: ApiClient,
-    clock: Callable[[], float],
-    state: State,
-    objects: ObjectCache,
-    writer: Writer[Any],
-    is_up_to_date: Callable[[], Awaitable[bool]],
-) -> Provisioner:
-    """Return the controller that carries out ProvisioningRequests by Reservation objects."""
-    booking = Booking(client, clock, state, objects, writer)
-    return Provisioner(client, clock, booking, is_up_to_date)
 
 
 def announce(recorder: Recorder, known: KnownRequest, said: ConditionChange) -> None:

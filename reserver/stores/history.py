@@ -39,13 +39,6 @@ _ENDLESS = 2**63
 _MOST_TRIES = 7
 
 
-class HistoryConsumer(Protocol):
-    """A receiver of past events."""
-
-    def take(self, event: WatchEvent) -> None:
-        """Process the next event; raise InvalidInput if it is malformed."""
-
-
 class _Selected(NamedTuple):
     """A part of a collection."""
 
@@ -150,7 +143,7 @@ class HistoryReader:
             token = page.metadata.continue_
             params = {"continue": token} if token else {}
 
-    async def _read(self, collection: WatchedCollection, consumer: HistoryConsumer) -> int:
+    async def _read(self, collection: WatchedCollection, consumer: PodPast | StorePast) -> int:
         """Read the past of a collection; return the number of resourceVersions read back.
 
         Raises:
@@ -166,7 +159,7 @@ class HistoryReader:
         return 0
 
     async def _reach(
-        self, collection: WatchedCollection, since: int, until: int, consumer: HistoryConsumer
+        self, collection: WatchedCollection, since: int, until: int, consumer: PodPast | StorePast
     ) -> bool:
         """Read the changes between two resourceVersions; return False if `since` is compacted.
 
@@ -184,7 +177,7 @@ class HistoryReader:
         return True
 
 
-def _take(consumer: HistoryConsumer, event: WatchEvent) -> None:
+def _take(consumer: PodPast | StorePast, event: WatchEvent) -> None:
     """Pass an event to a consumer; the regular watch reports malformed objects."""
     with quarantined("history", "an event"), suppress(InvalidInput):
         consumer.take(event)

@@ -20,7 +20,7 @@ from tests.integration.world import CONFIGMAPS, World, serving
 from tests.waiting import until_answered
 
 CODE = Path(reserver.__file__).parent
-MOST_OF_A_CALL, MOST_OF_AN_EDIT = 28, 66
+MOST_OF_A_CALL, MOST_OF_AN_EDIT = 28, 65
 
 UNRELATED = re.compile(r".*\b(gc_tuning|loop_watchdog|reload|tenant_ceiling)\.py")
 """Unrelated files, which watch the event loop, the nodes or the settings."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from reserver.base.pacer import outcome
 from reserver.cluster.quantity import shorten
 from reserver.errors import Fault, InvalidInput, ReserverError
 from reserver.k8s.objects import names
@@ -47,13 +48,7 @@ def read_key(ref: Ref, text: str, seen_at: float) -> Entries:
 
     `seen_at` is the time at which Reserver first saw this value, in unix seconds.
     """
-    reading = reading_key(ref, text, seen_at, _raise)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as done:
-            entries: Entries = done.value
-            return entries
+    return outcome(reading_key(ref, text, seen_at, _raise))
 
 
 def reading_key(
