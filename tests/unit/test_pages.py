@@ -97,6 +97,21 @@ def test_the_tests_that_the_threat_model_names_are_there() -> None:
     assert not missing
 
 
+def test_the_files_of_tests_that_are_named_are_there() -> None:
+    named = re.compile(r"\b(?:unit|integration|property|contract|rights|load|e2e)/[\w/]*\w\.py\b")
+    folders = (
+        "*.md",
+        "docs/**/*.md",
+        "scheduler-config/**/*.yaml",
+        "reserver/**/*.py",
+        "hack/**/*.py",
+    )
+    texts = {path: path.read_text() for folder in folders for path in ROOT.glob(folder)}
+    found = {(path.name, file) for path, text in texts.items() for file in named.findall(text)}
+    assert len(found) > 10
+    assert {each for each in found if not (ROOT / "tests" / each[1]).exists()} == set()
+
+
 def test_every_page_has_a_place_on_the_site() -> None:
     nav = str(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
     missing = {page.name for page in ROOT.glob("docs/*.md") if f"'{page.name}'" not in nav}
