@@ -86,7 +86,7 @@ class Lending:
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
         """Set the held amounts of a node, and the loans of its holds."""
         if node in self._loans:
-            self.changed(node)
+            self.changed(node, only_loans=True)
         if loans and self.is_on:
             self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
             self._held[node] = held
@@ -188,9 +188,7 @@ class Lending:
         """
         self.reopen(now)
         found: dict[str, Mapping[str, int]] = {}
-        for node in self._loans.keys() & nodes:
-            if node in self._recalled:
-                continue
+        for node in (self._loans.keys() & nodes) - self._recalled.keys():
             amounts = [loan.amounts for loan in self._lent_on(node).left if priority < loan.below]
             if amounts:
                 found[node] = amounts[0] if len(amounts) == 1 else total(amounts)
@@ -205,10 +203,11 @@ class Lending:
             if priority < loan.below
         )
 
-    def changed(self, node: str) -> None:
+    def changed(self, node: str, *, only_loans: bool = False) -> None:
         """Note that loans, borrowers or their own slots on a node have changed."""
         self._lent.pop(node, None)
-        self._asking.pop(node, None)
+        if not only_loans:
+            self._asking.pop(node, None)
         self.on_change(node)
 
     def _asking_on(self, node: str) -> Sequence[_Asking]:

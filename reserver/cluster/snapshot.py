@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from typing import NamedTuple
 
@@ -79,6 +79,7 @@ class Snapshot(WholeNodes):
         self.exempt_namespaces = EXEMPT_NAMESPACES
         self.storage = Storage()
         self.lending = Lending()
+        self._postponed: dict[str, Totals | None] | None = None
 
     @property
     def node_count(self) -> int:
@@ -192,7 +193,10 @@ class Snapshot(WholeNodes):
             if NODES in totals or node in self.whole_nodes:
                 self._mark_whole(node, row, totals)
             self._guard(node, row, is_guarded=bool(totals) or node in self._totals[RETURNING])
-            self._set_held(node, self.lending.held(node) or totals)
+            if self._postponed is not None and node in self.lending.nodes():
+                self._postponed[node] = totals
+            else:
+                self._set_held(node, self.lending.held(node) or totals)
 
     def _set_held(self, node: str, held: Totals) -> None:
         self._set(HELD, node, self._with_rest(node, held) if node in self.whole_nodes else held)
@@ -209,7 +213,27 @@ class Snapshot(WholeNodes):
         """Count anew what borrowers take on a node: other slots there are their own."""
         if node in self.lending.nodes():
             self.lending.changed(node)
-            self._recount_held(node)
+            with self.borrowed_once() as postponed:
+                postponed.setdefault(node, None)
+
+    @contextmanager
+    def borrowed_once(self) -> Iterator[dict[str, Totals | None]]:
+        """Count what borrowers take once for each node that changes within the block, at its end.
+
+        A pod may claim a thousand reservations at once, and a reservation be on a thousand nodes.
+        """
+        if self._postponed is not None:
+            yield self._postponed
+            return
+        self._postponed = {}
+        try:
+            yield self._postponed
+        finally:
+            postponed, self._postponed = self._postponed, None
+            for node, totals in postponed.items():
+                held = self.lending.held(node) or totals
+                if held is not None:
+                    self._set_held(node, held)
 
     def _guard(self, node: str, row: int, *, is_guarded: bool) -> None:
         self.guarded[row] = is_guarded
@@ -248,8 +272,7 @@ class Snapshot(WholeNodes):
 
     def _recount_held(self, node: str) -> None:
         """Recount the held and not borrowed amounts of a node."""
-        held = self.lending.held(node)
-        if held:
+        if held := self.lending.held(node):
             self._set_held(node, held)
 
     def _leave(self, before: CountedPod) -> None:

@@ -78,18 +78,18 @@ class Ledger(Claiming):
             self._put_again(before, reservation, written)
             return
         since = old.since if old is not None else reservation.created_at or self._now
-        is_others = bool(reservation.placed) and written is not NOT_YET
-        read_at = written.last if is_others else 0.0
+        read_at = written.last if reservation.placed and written is not NOT_YET else 0.0
         entry = Entry(reservation, written, since, reservation.placed, read_at)
         is_same = old is not None and inherit(entry, old)
         adopted = self._claims.adopted(entry)
         judged = self._judged(entry, before, adopted, is_same=is_same)
         try:
-            if before is not None and old is not None:
-                stays = before.written_in(reservation.ref.namespace) > 1
-                self.quotas.replace(old.reservation, reservation, self._now, stays=stays)
-                self.drop(reservation.ref, successor=reservation.identity)
-            self._enter(entry, judged)
+            with self._snapshot.borrowed_once():
+                if before is not None and old is not None:
+                    stays = before.written_in(reservation.ref.namespace) > 1
+                    self.quotas.replace(old.reservation, reservation, self._now, stays=stays)
+                    self.drop(reservation.ref, successor=reservation.identity)
+                self._enter(entry, judged)
             if is_same and reservation.lasting:
                 self._let_go(self._register[reservation.ref])
         except Exception:
@@ -99,7 +99,8 @@ class Ledger(Claiming):
         if before is not None and is_same:
             self._claims.rename(before.identity, judged.identity)
         with sparing(partial(self._failed, reservation.ref)):
-            self._holdings.recount_borrowers(self._register[reservation.ref].holds)
+            account = self._register[reservation.ref]
+            self._holdings.recount_borrowers(account.holds if account.claimants else ())
 
     def _let_go(self, account: Account) -> None:
         """Drop the claims that name a former expiry of a reservation."""

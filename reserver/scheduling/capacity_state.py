@@ -173,9 +173,10 @@ class CapacityState:
             self.ledger.pod_gone(assumption.pod)
 
     def _claim(self, assumption: AssumedPod) -> None:
-        for identity in assumption.claims:
-            pod = replace(assumption.pod, node=assumption.node)
-            self.ledger.claim(identity, pod, written=False)
+        pod = replace(assumption.pod, node=assumption.node)
+        with self.snapshot.borrowed_once():
+            for identity in assumption.claims:
+                self.ledger.claim(identity, pod, written=False)
 
     def forget(self, pod_uid: str) -> None:
         """Take an assumption back: the binding failed."""

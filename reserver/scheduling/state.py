@@ -118,13 +118,14 @@ class State(CapacityState):
         else:
             self._place_written(pod, pod.node)
         self.listener.on_node_changed(pod.node)
-        for identity in tuple(pod.claims):
-            self.ledger.claim(identity, pod)
         was_bound = before.node != "" if before else listed and not self.is_complete
-        if not was_bound:
-            self.ledger.bound(pod, exact=not listed)
-        if pod.finished:
-            self.ledger.pod_over(pod)
+        with self.snapshot.borrowed_once():
+            for identity in tuple(pod.claims):
+                self.ledger.claim(identity, pod)
+            if not was_bound:
+                self.ledger.bound(pod, exact=not listed)
+            if pod.finished:
+                self.ledger.pod_over(pod)
 
     def _take_waiting(self, pod: Pod, before: Pod | None) -> None:
         """Update a waiting pod, or record one that an earlier process refused.
