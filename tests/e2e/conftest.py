@@ -51,7 +51,17 @@ LONGEST = (
         "patches",
     ),
     *("placement", "occurrences", "disaster", "rebalance", "status", "sidecars", "cli", "upgrade"),
-    *("standby", "grpc", "owners", "chart", "surges", "chaos", "kept", "first_version", "guard"),
+    *(
+        "standby",
+        "grpc",
+        "owners",
+        "chart_values",
+        "surges",
+        "chaos",
+        "kept",
+        "first_version",
+        "guard",
+    ),
 )
 """Files that take half a minute and more, the longest first."""
 
