@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from secrets import token_hex
 from typing import Annotated
 
 import typer
 
-from reserver.cli import completion, drain_checks, drain_group, failure, podmoves, similar
-from reserver.cli.failure import Refused, WrongUsage
+from reserver.cli import completion, drain_checks, failure, podmoves, similar
+from reserver.cli.failure import Failed, Refused, WrongUsage
 from reserver.cli.move import SharedMoveFlags
 from reserver.cli.options import require_name
 from reserver.cli.output import Output, OutputOption
@@ -21,9 +23,11 @@ from reserver.cli.target import Target
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError
 from reserver.moves import drain as drains
-from reserver.moves.drain import Drain, DrainOptions, StayingPod
-from reserver.moves.manifests import SharedFields
-from reserver.moves.model import MOST_IN_GROUP
+from reserver.moves import podmove, podmove_group
+from reserver.moves.drain import Drain, DrainOptions, LeavingPod, StayingPod
+from reserver.moves.manifests import SharedFields, manifest
+from reserver.moves.model import MOST_IN_GROUP, GroupMember, MoveGroup
+from reserver.moves.phases import MoveMode
 from reserver.rebalance.capacity import Held
 from reserver.settings.flags import flag
 
@@ -126,7 +130,7 @@ async def drained(
     try:
         if not dry_run:  # Others may have come before it was cordoned.
             found = await _judged(client, node, allowed)
-            _check(found, drain_group.nothing_moved(node))
+            _check(found, _nothing_moved(node))
         if form is Output.TABLE:
             for each in found.staying:
                 typer.echo(f"{each.namespace}/{each.name} stays: {each.why}")
@@ -136,7 +140,7 @@ async def drained(
         await _carry_out(client, node, found, terms, form, begun, wait=wait)
     except asyncio.CancelledError:
         if not dry_run:
-            failure.report(drain_group.left(node, begun))
+            failure.report(_left(node, begun))
         raise
     if wait and form is Output.TABLE:
         typer.echo(f"{node} drained")
@@ -165,7 +169,7 @@ async def _carry_out(
     moves: list[Document] = []
     try:
         for pods in filter(None, (managed, others)):  # What has no seat comes last.
-            written = await drain_group.write(client, node, pods, terms)
+            written = await _write_group(client, node, pods, terms)
             begun += written
             moves += await podmoves.followed(client, written, form, wait=wait)
             if wait:
@@ -223,3 +227,63 @@ def _check(found: Drain, then: str) -> None:
     if found.refused:
         lines = [f"{each.namespace}/{each.name}: {each.why}" for each in found.refused]
         raise Refused("\n".join([*lines, then]))
+
+
+async def _write_group(
+    client: KubeClient, node: str, pods: list[LeavingPod], terms: SharedFields
+) -> list[Document]:
+    """Write the PodMoves of a group; if one cannot be written, take the others back.
+
+    The group is only as large as it says once all are written, so nothing has begun by then. What
+    lists its members comes first, where they are of several namespaces.
+    """
+    across = pods[0].is_managed and len({pod.namespace for pod in pods}) > 1
+    named = {pod: f"{pod.name[:200]}-{token_hex(4)}" if across else "" for pod in pods}
+    group = MoveGroup(f"drain-{node[:200]}-{token_hex(8)}", len(pods), across)
+    terms = replace(terms, group=group)
+    if across:
+        members = (GroupMember(PodName(pod.namespace, named[pod]), pod.uid) for pod in pods)
+        try:
+            await podmoves.declare(client, podmove_group.manifest(group.name, members))
+        except Failed as exc:
+            raise Failed(exc.status, f"{exc}\n{_nothing_moved(node)}") from exc
+    written: list[Document] = []
+    for pod in pods:
+        body = manifest(
+            PodName(pod.namespace, pod.name),
+            terms,
+            uid=pod.uid,
+            mode=terms.mode if pod.is_managed else MoveMode.EVICT_ONLY,
+            metadata={"name": named[pod]} if across else None,
+        )
+        try:
+            written.append(await podmoves.create(client, body))
+        except asyncio.CancelledError:
+            await _take_back(client, written)
+            raise
+        except Failed as exc:
+            await _take_back(client, written)
+            why = f"{pod.namespace}/{pod.name}: {exc}"
+            lines = [why, _nothing_moved(node)]
+            raise Failed(exc.status, "\n".join(lines)) from exc
+    return written
+
+
+async def _take_back(client: KubeClient, written: list[Document]) -> None:
+    for each in written:
+        metadata = each["metadata"]
+        path = podmove.path(PodName(metadata["namespace"], metadata["name"]))
+        with suppress(ApiError):  # It ends at its deadline, because its group never begins.
+            await client.delete(path, {"preconditions": {"uid": metadata["uid"]}})
+
+
+def _left(node: str, begun: Sequence[Document]) -> str:
+    """Return the state after an interrupted drain, and the commands that resume or undo it."""
+    if not begun:
+        return _nothing_moved(node)
+    return f"{node} stays cordoned (kubectl uncordon {node}), and {podmoves.left(begun)}"
+
+
+def _nothing_moved(node: str) -> str:
+    """Return the state after a drain without moves, and the command that undoes it."""
+    return f"nothing is moved; {node} stays cordoned (kubectl uncordon {node})"
