@@ -9,7 +9,7 @@ from datetime import datetime
 
 import typer
 
-from reserver.cli import failure, formatting, lookup, milestone, output, similar, table
+from reserver.cli import failure, formatting, lookup, output, similar, table, wait
 from reserver.cli.create_requests import NewReservation
 from reserver.cli.failure import ExitStatus, Failed, Failures, Refused, WrongUsage
 from reserver.cli.output import Output
@@ -56,11 +56,11 @@ async def create_each(
                 failures.append(await _refusal(client, one, exc))
     await _warn(client, made)
     if output.is_for_programs(form):
-        made = await milestone.in_force(client, made, wait_s, failures)
+        made = await wait.in_force(client, made, wait_s, failures)
         _show_created(made, form, alone=len(wanted) == 1)
     else:
         _show_created(made, form, alone=len(wanted) == 1)
-        await milestone.in_force(client, made, wait_s, failures)
+        await wait.in_force(client, made, wait_s, failures)
     failures.raise_all()
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reserver.cli.milestone import Milestone, is_reached, starts_later, was_reached
+from reserver.cli.wait import Milestone, is_reached, starts_later, was_reached
 from reserver.client import Outcome, Phase, PodOwner, ReservationInfo, Spec
 
 NOW = datetime(2030, 1, 31, 10, tzinfo=UTC)
