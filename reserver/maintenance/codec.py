@@ -14,14 +14,9 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import Int64, check_number
 from reserver.k8s.objects.objects import CustomResource, ObjectKind, decode, decode_or_none
+from reserver.k8s.objects.schedules import ScheduleFields, read_schedule
 from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
-from reserver.k8s.objects.times import (
-    ScheduleFields,
-    parse_duration,
-    parse_moment,
-    read_schedule,
-    show_moment,
-)
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_moment
 from reserver.maintenance.decide import NodeProgress
 from reserver.maintenance.model import (
     DEFAULT_DRAIN_S,

@@ -14,7 +14,7 @@ from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.names import is_label_key
 from reserver.k8s.objects.objects import encode, from_msgspec
 from reserver.k8s.objects.pod_annotations import MOST_MOVE_WINDOW
-from reserver.k8s.objects.times import ScheduleFields, read_schedule
+from reserver.k8s.objects.schedules import ScheduleFields, read_schedule
 
 MOST_WINDOWS = 50
 MOST_LABELS = 16

@@ -1,4 +1,4 @@
-"""Times, durations and schedules as users write them."""
+"""Times and durations as users write them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-import msgspec
-
-from reserver.base import schedule
-from reserver.base.schedule import Schedule, ScheduleError
 from reserver.cluster.quantity import shorten
-from reserver.errors import InvalidInput, under
+from reserver.errors import InvalidInput
 
 _LATEST = 253_402_300_799
 """The last second of the year 9999; a larger number must be milliseconds."""
@@ -147,36 +143,3 @@ def show_micro(seconds: float) -> str:
     """
     moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)  # Rounded, not truncated.
     return f"{moment.isoformat('T', 'microseconds')}Z"
-
-
-_LEAST_OCCURRENCE_S = 60.0
-"""Least seconds of an occurrence: cron counts in minutes."""
-
-
-class ScheduleFields(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """A schedule as users write it; see `reserver.base.schedule` for the fields."""
-
-    cron: str
-    duration: str
-    time_zone: str = "UTC"
-    until: str | None = None
-
-
-def read_schedule(fields: ScheduleFields) -> Schedule:
-    """Return the schedule of these fields.
-
-    Raises:
-        InvalidInput: a field is not valid; the error carries its name.
-    """
-    with under("duration"):
-        duration = parse_duration(fields.duration)
-        if duration < _LEAST_OCCURRENCE_S:
-            raise InvalidInput("", f"{fields.duration} is too short", "write 1m or more")
-    until = None
-    if fields.until is not None:
-        with under("until"):
-            until = parse_moment(fields.until)
-    try:
-        return schedule.checked(Schedule(fields.cron, duration, fields.time_zone, until))
-    except ScheduleError as exc:
-        raise InvalidInput(exc.field, str(exc), exc.remedy) from exc

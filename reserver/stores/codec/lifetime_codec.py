@@ -12,13 +12,8 @@ from reserver.base.schedule import Occurrence
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.limits import MOST_LEAD_S, MOST_OCCURRENCES, MOST_SKIPPED, check_count
-from reserver.k8s.objects.times import (
-    ScheduleFields,
-    parse_duration,
-    parse_moment,
-    read_schedule,
-    show_in,
-)
+from reserver.k8s.objects.schedules import ScheduleFields, read_schedule
+from reserver.k8s.objects.times import parse_duration, parse_moment, show_in
 from reserver.reservations.recurrence import Recurrence, counted
 
 DEFAULT_TTL_S = 24 * 3600.0

@@ -5,7 +5,7 @@ import pytest
 
 from reserver.base.schedule import Schedule
 from reserver.errors import InvalidInput
-from reserver.k8s.objects.times import ScheduleFields, read_schedule
+from reserver.k8s.objects.schedules import ScheduleFields, read_schedule
 
 
 def read(**fields: object) -> Schedule:

@@ -12,7 +12,7 @@ from reserver.cluster.node import LIFECYCLE, NodeCondition
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.nodes import NodeObject
 from reserver.k8s.objects.objects import decode, encode
-from reserver.k8s.objects.times import ScheduleFields
+from reserver.k8s.objects.schedules import ScheduleFields
 from reserver.maintenance import codec
 from reserver.maintenance.codec import WindowObject, read_object
 from reserver.maintenance.decide import NodeGoal, NodeLifecycle, NodeProgress
