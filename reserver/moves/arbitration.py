@@ -90,14 +90,17 @@ def arbitrate(
         limits: the limits on moves under way.
     """
     ordered = sorted(contenders, key=_order)
+    yield
     open_ = [each for each in ordered if not each.move.is_over]
     groups = Groups(ordered, declared)
+    yield
     ahead, under_way = _Ahead(budgets, limits, open_), _UnderWay(limits, open_, now)
     first: dict[tuple[PodName, str], Move] = {}
     for each in sorted(open_, key=lambda each: each.move.order):
         older = first.setdefault(_which(each), each.move)
         if each.move.spec.urgent and older.gives_way:
             first[_which(each)] = each.move
+    yield
     rulings = {}
     for each in _by_turns(open_):
         yield
@@ -173,10 +176,8 @@ def _turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _UnderWay) 
 def _free_turn(each: Contender, groups: Groups, ahead: _Ahead, under_way: _UnderWay) -> MoveTurn:
     """Return the turn of a move whose window is open."""
     move = each.move
-    if move.spec.paused:
+    if move.spec.paused or _stage(move) is MovePhase.LANDING:
         return GO  # A paused move does nothing by itself, and takes no turn.
-    if _stage(move) is MovePhase.LANDING:
-        return GO
     is_new, missing = move.status.phase is MovePhase.PENDING, groups.incomplete(move)
     if is_new and (turn := ahead.wait(each, missing)):
         return turn
@@ -214,9 +215,8 @@ class _Ahead:
         namespace = each.move.name.namespace
         if each.move.spec.group == ALONE and not self._ahead.has_room(namespace):
             own, total = self._ahead.of(namespace), self._ahead.total
-            return _WAIT._replace(
-                why=f"{own} moves of {namespace} must evict first, {total} in all"
-            )
+            why = f"{own} moves of {namespace} must evict first, {total} in all"
+            return _WAIT._replace(why=why)
         self._count(each)
         return None
 
