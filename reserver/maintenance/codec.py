@@ -13,9 +13,15 @@ from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import Int64, check_number
-from reserver.k8s.objects.objects import CustomResource, ObjectKind, decode, decode_or_none
+from reserver.k8s.objects.objects import (
+    CustomResource,
+    ObjectKind,
+    StrictStruct,
+    decode,
+    decode_or_none,
+)
 from reserver.k8s.objects.schedules import ScheduleFields, read_schedule
-from reserver.k8s.objects.selectors import Expression, LabelSelector, label_selector
+from reserver.k8s.objects.selectors import StrictSelector, label_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment, show_moment
 from reserver.maintenance.decide import NodeProgress
 from reserver.maintenance.model import (
@@ -55,23 +61,12 @@ MOST_SHOWN = 200
 _LAST_SHOWN = (NodePhase.PLANNED, NodePhase.WAITING, NodePhase.DONE)
 
 
-class _Expression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-class _Selector(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[_Expression, ...] = ()
-
-
-class _Spec(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
+class _Spec(StrictStruct, frozen=True):
     start: str | None = None
     end: str | None = None
     schedule: ScheduleFields | None = None
     nodes: tuple[str, ...] = ()
-    node_selector: _Selector | None = None
+    node_selector: StrictSelector | None = None
     drain_before: str | None = None
     max_unavailable: int | str = 1
     surge: bool = False
@@ -199,19 +194,16 @@ def _most_unavailable(written: int | str) -> MostUnavailable:
     return MostUnavailable(int(number), is_percent=True)
 
 
-def _selector(written: _Selector | None) -> Selector:
+def _selector(written: StrictSelector | None) -> Selector:
     if written is None:
         return NOTHING
-    terms = len(written.match_labels) + len(written.match_expressions)
+    labels, expressions = written.match_labels or {}, written.match_expressions or ()
     with under("nodeSelector"):
-        check_number(terms, "", MOST_TERMS, "labels and expressions")
-        for index, each in enumerate(written.match_expressions):
-            check_number(len(each.values), f"matchExpressions[{index}]", MOST_VALUES, "values")
-        expressions = [
-            Expression(each.key, each.operator, list(each.values))
-            for each in written.match_expressions
-        ]
-        selector = label_selector(LabelSelector(written.match_labels, expressions))
+        check_number(len(labels) + len(expressions), "", MOST_TERMS, "labels and expressions")
+        for index, each in enumerate(expressions):
+            values = len(each.values or ())
+            check_number(values, f"matchExpressions[{index}]", MOST_VALUES, "values")
+        selector = label_selector(written)
         if any(term == NOTHING.requirements[0] for term in selector.requirements):
             remedy = "write In or NotIn with values, Exists or DoesNotExist without"
             raise InvalidInput("matchExpressions", "some expression selects nothing", remedy)

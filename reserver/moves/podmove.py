@@ -11,7 +11,7 @@ from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import TENANT, check_count, check_length
-from reserver.k8s.objects.objects import CustomResource, Metadata, WireStruct, decode
+from reserver.k8s.objects.objects import CustomResource, Metadata, StrictStruct, WireStruct, decode
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.moves.model import (
     ALONE,
@@ -48,13 +48,7 @@ _MOST_GROUP_NAME = 253
 _MOST_UID = 64
 
 
-class _Strict(
-    msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """Base of written structs; refuses unknown fields."""
-
-
-class MovedPodObject(_Strict, frozen=True):
+class MovedPodObject(StrictStruct, frozen=True):
     """``spec.pod``."""
 
     name: str
@@ -62,20 +56,20 @@ class MovedPodObject(_Strict, frozen=True):
     after: str = ""
 
 
-class TargetObject(_Strict, frozen=True):
+class TargetObject(StrictStruct, frozen=True):
     """``spec.to``."""
 
     node: str = ""
-    node_selector: dict[str, str] = {}
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class DeleteOptionsObject(_Strict, frozen=True):
+class DeleteOptionsObject(StrictStruct, frozen=True):
     """``spec.deleteOptions``."""
 
     grace_period_seconds: Annotated[int, msgspec.Meta(ge=0, le=MOST_GRACE_S)] | None = None
 
 
-class MoveGroupObject(_Strict, frozen=True):
+class MoveGroupObject(StrictStruct, frozen=True):
     """``spec.group``."""
 
     name: str
@@ -83,7 +77,7 @@ class MoveGroupObject(_Strict, frozen=True):
     across_namespaces: bool = False
 
 
-class SpecObject(_Strict, frozen=True):
+class SpecObject(StrictStruct, frozen=True):
     """The spec of a PodMove."""
 
     pod: MovedPodObject

@@ -9,7 +9,7 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects.objects import Metadata, decode
+from reserver.k8s.objects.objects import Metadata, StrictStruct, decode
 from reserver.k8s.objects.times import parse_moment
 from reserver.moves.model import MOST_IN_GROUP, GroupMember
 from reserver.stores.object.codec import API_VERSION
@@ -21,7 +21,7 @@ MOST_BYTES = 524_288
 """Most bytes of a spec; each spec that the schema allows is shorter."""
 
 
-class MemberObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class MemberObject(StrictStruct, frozen=True):
     """An entry of ``spec.members``."""
 
     namespace: str
@@ -29,7 +29,7 @@ class MemberObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     uid: str = ""
 
 
-class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Spec(StrictStruct, frozen=True):
     members: tuple[MemberObject, ...]
 
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from reserver.cluster.labels import Selector
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput, under
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import TENANT, check_bytes, check_count, check_number
-from reserver.k8s.objects.objects import CustomResource, decode
-from reserver.k8s.objects.selectors import checked_selector
+from reserver.k8s.objects.objects import CustomResource, StrictStruct, decode
+from reserver.k8s.objects.selectors import StrictSelector, checked_selector
 from reserver.k8s.objects.times import parse_duration, parse_moment
 from reserver.patches.model import (
     KINDS,
@@ -47,27 +45,10 @@ MOST_WEIGHT = 100
 _SEVERAL = "nodeSelectorTerms"
 
 
-class _Strict(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Base of written structs; refuses unknown fields."""
-
-
-class _Expression(_Strict):
-    key: str
-    operator: str
-    values: list[str] | None = None
-
-
-class LabelsSelector(_Strict):
-    """A written label selector."""
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[_Expression] | None = None
-
-
-class PatchSpec(_Strict):
+class PatchSpec(StrictStruct, frozen=True):
     """The spec of a SchedPatch."""
 
-    selector: LabelsSelector
+    selector: StrictSelector
     max_count: int
     node_selector: dict[str, str] | None = None
     affinity: dict[str, Any] | None = None
@@ -124,7 +105,7 @@ def _read(spec: PatchSpec, item: PatchObject) -> SchedPatch:
     )
 
 
-def _selector(written: LabelsSelector) -> Selector:
+def _selector(written: StrictSelector) -> Selector:
     expressions = written.match_expressions or []
     labels = written.match_labels or {}
     if not labels and not expressions:

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from reserver.k8s.objects.objects import LabelledMetadata, WireStruct
-from reserver.patches.codec import KIND, MOST_WEIGHT, LabelsSelector, PatchSpec
+from reserver.k8s.objects.selectors import StrictSelector
+from reserver.patches.codec import KIND, MOST_WEIGHT, PatchSpec
 from reserver.patches.model import NODE_AFFINITY, PREFERRED, PatchName
 from reserver.stores.object.codec import API_VERSION
 
@@ -44,7 +45,7 @@ def patch_of(
     term = {"matchFields": [{"key": "metadata.name", **where}]}
     preferred = [{"weight": MOST_WEIGHT, "preference": term}]
     spec = PatchSpec(
-        selector=LabelsSelector(match_labels=pod.metadata.labels),
+        selector=StrictSelector(match_labels=pod.metadata.labels),
         max_count=1,
         affinity={NODE_AFFINITY: {PREFERRED: preferred}},
         ttl=ttl,

@@ -55,18 +55,13 @@ class _Secret(WireStruct, frozen=True):
 
 
 class Loads:
-    """The load that is known, by source.
-
-    Attributes:
-        readings: the latest of each source.
-    """
+    """The load that is known, by source."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
         """Read through a client; `clock` gives unix seconds."""
         self._client = client
         self._clock = clock
         self._memories: dict[Source, Memory] = {}
-        self.readings: dict[Source, Readings] = {}
 
     async def read(
         self, policy: DeschedulerPolicy, inventory: ClusterState
@@ -81,11 +76,11 @@ class Loads:
         standing = [_standing(pod) for pod in inventory.pods]
         memories = {}
         for source in wanted:
-            self.readings[source] = await self._read(source, policy, frozenset(inventory.nodes))
+            readings = await self._read(source, policy, frozenset(inventory.nodes))
             memory = self._memories.get(source, NOTHING_SEEN)
             memory = settled(memory, standing, self._clock())
-            memories[source] = seen(memory, self.readings[source], uids)
-            for problem in self.readings[source].problems:
+            memories[source] = seen(memory, readings, uids)
+            for problem in readings.problems:
                 log.warning("load skipped", source=source.kind.value, why=problem)
         self._memories = memories
         return {source: load_of(memory) for source, memory in memories.items()}

@@ -40,6 +40,12 @@ class WireStruct(msgspec.Struct, rename="camel", frozen=True):
     MOST_BYTES: ClassVar[int] = 0
 
 
+class StrictStruct(
+    msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Base of the specs of Reserver's own objects: unknown fields are refused."""
+
+
 class ObjectKind(NamedTuple):
     """A kind of object, as references to an object name it."""
 

@@ -40,6 +40,16 @@ class LabelSelector(WireStruct, frozen=True):
     match_expressions: list[Expression] | None = None
 
 
+class StrictExpression(Expression, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A term of a selector in an object of Reserver; unknown fields are refused."""
+
+
+class StrictSelector(LabelSelector, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A LabelSelector in an object of Reserver; unknown fields are refused."""
+
+    match_expressions: list[StrictExpression] | None = None  # type: ignore[assignment]  # frozen
+
+
 class NodeSelectorTerm(WireStruct, frozen=True):
     """One alternative of a NodeSelector."""
 

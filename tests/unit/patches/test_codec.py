@@ -12,6 +12,7 @@ from reserver.cluster.labels import equals
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import TENANT
 from reserver.k8s.objects.objects import Condition, ResourceMetadata, encode
+from reserver.k8s.objects.selectors import StrictExpression, StrictSelector
 from reserver.patches import codec, status_codec
 from reserver.patches.book import PatchEntry
 from reserver.patches.codec import PatchObject, read_object
@@ -249,8 +250,8 @@ def inner(*path: str) -> dict[str, Any]:
     ("path", "kind"),
     [
         (("spec",), codec.PatchSpec),
-        (("spec", "selector"), codec.LabelsSelector),
-        (("spec", "selector", "matchExpressions"), codec._Expression),
+        (("spec", "selector"), StrictSelector),
+        (("spec", "selector", "matchExpressions"), StrictExpression),
         (("status",), PatchStatus),
         (("status", "slots"), status_codec.SlotsObject),
         (("status", "slots", "stocks"), status_codec.StockObject),
