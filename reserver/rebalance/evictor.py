@@ -117,7 +117,7 @@ class Protections:
         return f"opens at {show_moment(opens_at)}" if opens_at else ""
 
     def _has_protected_claim(self, pod: ListedPod) -> bool:
-        protected = self._args.protected_storage_classes
+        protected = self._args.pod_protections.storage_classes
         if not protected:
             return bool(pod.claims)
         known = self._claim_classes

@@ -99,7 +99,7 @@ class PodProtections(PolicyPart, frozen=True):
 
     @property
     def storage_classes(self) -> frozenset[str]:
-        """The names of the classes whose claims protect a pod."""
+        """With `Protection.PVC`, the classes whose claims protect a pod; empty for all."""
         return frozenset(each.name for each in self.config.pods_with_pvc.protected_storage_classes)
 
 
@@ -155,14 +155,6 @@ class DefaultEvictor(Args, frozen=True):
         }
         kept = DEFAULT_PROTECTIONS - {each for each, is_off in off.items() if is_off}
         return kept | {each for each, is_on in on.items() if is_on}
-
-    @property
-    def protected_storage_classes(self) -> frozenset[str]:
-        """With `Protection.PVC`, only pods with a claim of one of these classes stay.
-
-        Empty for all pods with claims.
-        """
-        return self.pod_protections.storage_classes
 
     def problems(self) -> Problems:
         """Yield what upstream refuses, each with its path below ``args``."""

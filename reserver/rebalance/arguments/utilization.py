@@ -122,16 +122,6 @@ class LowNodeUtilization(Args, frozen=True):
         prometheus = self.metrics_utilization.prometheus
         return prometheus.query if prometheus and self.usage is UsageSource.PROMETHEUS else ""
 
-    @property
-    def exclude_namespaces(self) -> frozenset[str]:
-        """The namespaces whose pods are counted and stay."""
-        return self.evictable_namespaces.exclude
-
-    @property
-    def most_per_node(self) -> int | None:
-        """The evictions from one node in a cycle; None for no such bound."""
-        return self.eviction_limits.node
-
     def problems(self) -> Problems:
         """Yield what upstream refuses, each with its path below ``args``."""
         yield from only_exclude(self.evictable_namespaces)
@@ -174,16 +164,6 @@ class HighNodeUtilization(Args, frozen=True):
     number_of_nodes: Int64 = 0
     eviction_modes: tuple[str, ...] = ()
     evictable_namespaces: Choice = ALL
-
-    @property
-    def only_thresholding_resources(self) -> bool:
-        """Whether only pods leave that request a resource with a threshold."""
-        return bool(self.eviction_modes)
-
-    @property
-    def exclude_namespaces(self) -> frozenset[str]:
-        """The namespaces whose pods are counted and stay."""
-        return self.evictable_namespaces.exclude
 
     def problems(self) -> Problems:
         """Yield what upstream refuses, each with its path below ``args``."""

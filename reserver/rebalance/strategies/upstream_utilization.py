@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reserver.cluster.constraints import Taint, Toleration
-from reserver.rebalance.arguments.base import Thresholds
+from reserver.rebalance.arguments.base import Choice, Thresholds
 from reserver.rebalance.arguments.utilization import HighNodeUtilization, LowNodeUtilization
 from reserver.rebalance.candidate import Batches, Candidate
 from reserver.rebalance.cluster_state import Amounts
@@ -64,7 +64,7 @@ class _Leaving:
         sources: nodes that pods leave, in order.
         targets: nodes that take the pods together.
         may_leave: whether an unprotected pod is considered.
-        is_excluded: whether the namespace of a pod is excluded.
+        namespaces: the namespaces whose pods leave.
         goes_on: whether more pods leave a node, judged after each eviction.
         most_per_node: most evictions from one node; None for no bound.
         reason: the reason to leave.
@@ -73,7 +73,7 @@ class _Leaving:
     sources: Sequence[_UsedNode]
     targets: Sequence[_UsedNode]
     may_leave: Callable[[int], bool]
-    is_excluded: Callable[[int], bool]
+    namespaces: Choice
     goes_on: Callable[[_UsedNode], bool]
     most_per_node: int | None
     reason: str
@@ -122,7 +122,7 @@ def _may_go(
     tolerations = state.index.pods[pod].pod.constraints.tolerations
     return (
         any(_tolerates_all(tolerations, each) for each in taints)
-        and not leaving.is_excluded(pod)
+        and leaving.namespaces.has(state.index.pods[pod].name.namespace)
         and state.evictor.confirms(pod)
     )
 
@@ -170,14 +170,13 @@ def level(args: LowNodeUtilization, state: UpstreamState) -> Batches:
     under, over = _beyond(args, index, usage)
     if len(under) in {0, len(index.shown_rows())} or len(under) <= args.number_of_nodes:
         return
-    excluded = args.exclude_namespaces
     leaving = _Leaving(
         sources=over,
         targets=under,
         may_leave=lambda _: True,
-        is_excluded=lambda pod: index.pods[pod].name.namespace in excluded,
+        namespaces=args.evictable_namespaces,
         goes_on=lambda load: load.is_too_high,
-        most_per_node=args.most_per_node,
+        most_per_node=args.eviction_limits.node,
         reason="its node is used above targetThresholds",
     )
     yield from _leave(leaving, state, usage)
@@ -218,14 +217,14 @@ def empty(args: HighNodeUtilization, state: UpstreamState) -> Batches:
     under, others = _below(args, index, usage)
     if not others or not under or len(under) <= args.number_of_nodes:
         return
-    named, excluded = set(args.thresholds), args.exclude_namespaces
+    named = set(args.thresholds)
     leaving = _Leaving(
         sources=under,
         targets=others,
         may_leave=lambda pod: (
-            not args.only_thresholding_resources or not named.isdisjoint(index.pods[pod].named)
+            not args.eviction_modes or not named.isdisjoint(index.pods[pod].named)
         ),
-        is_excluded=lambda pod: index.pods[pod].name.namespace in excluded,
+        namespaces=args.evictable_namespaces,
         goes_on=lambda _: True,
         most_per_node=None,
         reason="its node is used below thresholds",

@@ -9,7 +9,7 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
-from reserver.rebalance.arguments.base import Choice, Thresholds
+from reserver.rebalance.arguments.base import Thresholds
 from reserver.rebalance.arguments.utilization import (
     METRIC,
     HighNodeUtilization,
@@ -149,7 +149,7 @@ class _Balance:
         self._state, self._args, self._usage = state, args, usage
         self._takers, self._high = np.flatnonzero(under), high
         self._on = state.planned.by_row()
-        self._looked_at = state.chosen(Choice(exclude=args.exclude_namespaces))
+        self._looked_at = state.chosen(args.evictable_namespaces)
         # The room of nodes that take pods only shrinks: what finds none will find none later.
         asked, kinds = usage.asked, state.planned.kinds
         _, self._kinds = np.unique(kinds * len(asked) + asked, return_inverse=True)
@@ -159,7 +159,7 @@ class _Balance:
     def relieve(self, row: int) -> Batches:
         """Yield the pods of a node until it is no longer above the target thresholds."""
         usage, state, args = self._usage, self._state, self._args
-        left = args.most_per_node
+        left = args.eviction_limits.node
         if left is None and not usage.tells_pods:
             left = 1
         if left == 0:
@@ -266,9 +266,10 @@ def empty(args: HighNodeUtilization, state: PlanState) -> Batches:
 
 def _leaves(state: PlanState, args: HighNodeUtilization, number: int) -> bool:
     each = state.index.pods[number]
-    if state.planned.stays_behind[number] or each.name.namespace in args.exclude_namespaces:
+    is_open = args.evictable_namespaces.has(each.name.namespace)
+    if state.planned.stays_behind[number] or not is_open:
         return False
-    return not args.only_thresholding_resources or bool(each.named & args.thresholds.keys())
+    return not args.eviction_modes or bool(each.named & args.thresholds.keys())
 
 
 def _bounds(usage: _Usage, args: LowNodeUtilization) -> tuple[Floats, Floats]:
