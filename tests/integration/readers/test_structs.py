@@ -49,7 +49,7 @@ ELSEWHERE: dict[str, str] = {
     "stores.configmap.list_codec.": "managers, by ITEM_BYTES",
     "stores.codec.owner_codec.": "the reader of a spec, by the Limits of its place",
     "stores.codec.placement_codec.": "the reader of a spec, by the Limits of its place",
-    "k8s.objects.times.": "the reader of a spec, by the Limits of its place",
+    "k8s.objects.schedules.": "the reader of a spec, by the Limits of its place",
     "provisioning.codec._Class": "who writes READERS' requests: one name",
     "stores.codec.spec_codec.EntrySpec": "managers, by HOME.spec_bytes",
     "provisioning.template.": "the reader of a template, by TENANT.spec_bytes",
