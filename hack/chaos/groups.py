@@ -111,14 +111,16 @@ class Group:
     def left(self) -> dict[str, int]:
         """Free slots by node; slots without a node are under an empty name.
 
-        A whole node stays held, whichever pods are on it.
+        A claim on a node without a slot has one without a node: Reserver may have been killed
+        before it wrote the place. A whole node stays held, whichever pods are on it.
         """
         taken = Counter(() if self.is_whole else self.claimants.values())
         if self.is_refilled:
             free = {node: max(0, slots - taken[node]) for node, slots in self.placed.items()}
             return {**free, "": max(0, self.slots - sum(free.values()))}
         nodes = {**self.nodes, "": self.slots - sum(self.nodes.values())}
-        return {node: max(0, slots - taken[node]) for node, slots in nodes.items()}
+        free = {node: max(0, slots - taken[node]) for node, slots in nodes.items()}
+        return free | {"": max(0, free[""] - (taken - Counter(nodes)).total())}
 
     @property
     def is_claimed(self) -> bool:

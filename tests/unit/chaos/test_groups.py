@@ -150,3 +150,16 @@ def test_whole_nodes_stay_held_and_owners_have_room_there_as_long_as_they_fit() 
     assert scene.remains().violations == (f"web-2 waits, and {PLACE} has a slot for it on n",)
     scene.book.pod_seen(SeenPod(name="b", uid="b", node="n", cpu=5000, claims=frozenset()))
     assert scene.remains().violations == ()
+
+
+@pytest.mark.parametrize(
+    ("landed", "left"),
+    [(("m",), {"m": 0, "n": 1, "": 1}), (("x",), {"m": 1, "n": 1, "": 0})],
+    ids=["on a place", "on a place that was never written"],
+)
+def test_a_claim_takes_the_slot_of_its_node_or_one_without_a_node(
+    landed: tuple[str, ...], left: dict[str, int]
+) -> None:
+    claimed = group(node="", slots=3, placed={"m": 1, "n": 1})
+    claimed.pods.update({f"uid-{node}": node for node in landed})
+    assert claimed.left == left
