@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cachetools import LRUCache
+
 from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
@@ -23,6 +25,9 @@ MOST_MOVES = 1_000
 
 MOST_MOVES_IN_ALL = 10_000
 """The most PodMoves under way in all namespaces; none has more than is left to the others."""
+
+_MOST_REPLACEMENTS = 16_384
+"""Most replacements whose moves are remembered, those of deleted moves too: a pod replaces once."""
 
 
 @dataclass(slots=True)
@@ -67,7 +72,7 @@ class MoveIndex:
         self._of_seat: dict[PodName, PodName] = {}
         self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._landing_on: defaultdict[str, set[PodName]] = defaultdict(set)
-        self._replacements: dict[str, PodName] = {}
+        self._replacements: LRUCache[str, PodName] = LRUCache(_MOST_REPLACEMENTS)
         self._under_way = FairCount(MOST_MOVES_IN_ALL)
 
     def __iter__(self) -> Iterator[KnownMove]:
@@ -181,7 +186,6 @@ class MoveIndex:
         if move is None:
             return
         self._of_seat.pop(PodName(move.name.namespace, move.seat_name), None)
-        self._replacements.pop(move.status.replacement.uid, None)
         if not move.is_over:
             for index, key in self._entries(move):
                 index[key].discard(move.name)

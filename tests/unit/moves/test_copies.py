@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from reserver.cluster.pod import PodName
+from reserver.k8s.objects.objects import decode, encode
 from reserver.moves.effects import Effect, PlaceSeatAnew
 from reserver.moves.index import MoveIndex
-from reserver.moves.model import Move
+from reserver.moves.model import Move, Replacement
 from reserver.moves.observation import (
     GO,
     MoveTurn,
@@ -18,6 +19,7 @@ from reserver.moves.observation import (
     ObservedSurge,
 )
 from reserver.moves.phases import MoveMode, MovePhase, MoveReason
+from reserver.moves.podmove import MoveObject
 from reserver.moves.surge_pods import SurgeRemains
 from reserver.moves.surging import surging
 from tests.builders import pod
@@ -86,3 +88,18 @@ async def test_a_pod_that_calls_itself_a_copy_is_looked_at_once_and_forgotten_wh
     remains.changed(forged, again)
     remains.changed(again, None)
     assert remains.queue.take_all() == []
+
+
+def test_a_pod_replaces_one_pod_though_the_move_that_it_ended_is_deleted() -> None:
+    """With ttlSecondsAfterFinished: 0 another move without a seat ended with the same pod."""
+    moves = MoveIndex(lambda _: None)
+    written = {"namespace": "shop", "name": "a", "uid": "uid-a", "resourceVersion": "1"}
+    metadata = written | {"creationTimestamp": "2030-01-01T00:00:00Z"}
+    moves.put(decode(MoveObject, encode({"metadata": metadata, "spec": {"pod": {"name": "p"}}})))
+    known = moves.get(PodName("shop", "a"))
+    assert known is not None
+    assert known.move is not None
+    ended = replace(known.move.status, replacement=Replacement("r", "uid-r", "worker-2"))
+    moves.judged(known, ended)
+    moves.drop(known.name)
+    assert not moves.may_take("uid-r", PodName("shop", "b"))
