@@ -80,8 +80,10 @@ class Claiming(Lifecycle):
 
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims after its binding failed."""
+        if not (claimed := self._claims.forget(pod_uid)):
+            return
         with self._snapshot.borrowed_once():
-            for account in self._accounts(self._claims.forget(pod_uid)):
+            for account in self._accounts(claimed):
                 claim = account.claimants.get(pod_uid)
                 account.release(pod_uid)
                 self._settle(account)
