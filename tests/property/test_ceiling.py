@@ -34,6 +34,7 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
         self.written: dict[Ref, Reservation] = {}
         self.inside: set[Ref] = set()
         self.placed: dict[Ref, str] = {}
+        self.claimed: dict[Ref, str] = {}  # Nodes of claimed entries that are still written.
         self.second = 0.0
         self.limits: tuple[int | None, int | None]
         self.limit(6, 4)
@@ -66,6 +67,9 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
             return
         origin = f"{namespace}/{key}#{self.second}"
         self.written[ref] = replace(made, ref=ref, origin=origin, created_at=self.second)
+        former = self.claimed.pop(ref, "")
+        if former and not where:
+            self.placed[ref] = former  # It begins at the place of the entry that it replaces.
         before = set(self.inside)
         self.ledger.put(self.written[ref])
         self._settle()
@@ -111,7 +115,7 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
     def claim(self, data: st.DataObject) -> None:
         """A slot that is claimed is not held any more."""
         ref = data.draw(st.sampled_from(sorted(self.placed)))
-        if not self.placed[ref]:
+        if not self.placed[ref] or ref not in self.inside:
             return
         (owner,) = self.written[ref].owners
         self.second += 1
@@ -119,7 +123,8 @@ class CeilingAgainstTheRule(RuleBasedStateMachine):
         claimant = pod(owner.name, namespace=owner.namespace, uid=uid, node=on)
         self.ledger.claim(self.written[ref].identity, claimant)
         before = self.inside - {ref}
-        del self.written[ref], self.placed[ref]
+        self.claimed[ref] = self.placed.pop(ref)
+        del self.written[ref]
         self._settle()
         assert before <= self.inside
 
