@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
 
 from reserver.cluster.pod import Pod
-from reserver.cluster.quantity import total
 from reserver.reservations.account import Account
 from reserver.reservations.entry import UNSEEN, Peak, ended_claim
 from reserver.reservations.lifecycle import Lifecycle
@@ -17,9 +16,9 @@ from reserver.reservations.reservation_view import OVER
 _MOST_KEPT = 10
 """Most pods of a peak that the history names."""
 
-_MOST_OWN = 8
-"""Most reservations that a borrower names or says that it claimed, each, whose slots count as its
-own. Five hundred borrowers of a hundred reservations had held the event loop for ten seconds."""
+_MOST_OWN = 20_000
+"""Most slots that count as the own ones of a node's borrowers; the other slots count as borrowed.
+More are more pods than a node runs, each with many reservations, and would hold the event loop."""
 
 
 class Claiming(Lifecycle):
@@ -142,28 +141,27 @@ class Claiming(Lifecycle):
         Of pods that say they claimed more slots than there are the first ones have them.
         """
         found: dict[str, dict[str, int]] = {}
-        having: dict[Account, Collection[str]] = {}
-        for uid, pod in pods.items():
-            claims, named = self._claims.by(uid), self._register.naming(pod.name)
-            if not (claims or named):
-                continue
-            claimed = self._accounts(sorted(claims)[:_MOST_OWN])
-            for account in dict.fromkeys((*claimed, *named[:_MOST_OWN])):
-                if account not in having:
-                    having[account] = self._having(account, node, pods)
-                if uid in having[account]:
-                    found[uid] = total((found.get(uid, {}), account.reservation.resources))
+        claims = frozenset().union(*(self._claims.by(uid) for uid in pods))
+        named = chain.from_iterable(self._register.naming(pod.name) for pod in pods.values())
+        accounts = dict.fromkeys((*self._accounts(sorted(claims)), *named))
+        slots = ((uid, each) for each in accounts for uid in self._having(each, node, pods))
+        for uid, account in islice(slots, _MOST_OWN):
+            own = found.setdefault(uid, {})
+            for name, amount in account.reservation.resources.items():
+                own[name] = own.get(name, 0) + amount
         return found
 
-    def _having(self, account: Account, node: str, pods: Container[str]) -> Collection[str]:
+    def _having(self, account: Account, node: str, pods: Mapping[str, Pod]) -> Iterable[str]:
         """Return the UIDs of the pods with a slot on a node that is held again once they go."""
-        hold = account.hold_on(node)
+        hold, claimants = account.hold_on(node), account.claimants
         # A reservation that is being removed returns nothing any more.
         if hold is None or not (hold.returning and self._comes_back(account)):
             return ()
-        claims = account.claimants.items()
-        there = (uid for uid, claim in claims if uid in pods or claim.node == node)
-        return frozenset(islice(there, hold.reservation.slots))
+        slots = hold.reservation.slots
+        if len(claimants) <= slots:
+            return pods.keys() & claimants.keys()
+        there = (uid for uid, claim in claimants.items() if uid in pods or claim.node == node)
+        return pods.keys() & islice(there, slots)
 
     def _accounts(self, identities: Iterable[str]) -> list[Account]:
         return list(filter(None, map(self._register.of, identities)))

@@ -133,11 +133,13 @@ def test_only_so_many_borrowers_have_a_slot_of_their_own_as_there_are() -> None:
     assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
 
 
-def test_so_many_reservations_that_name_a_borrower_count_as_its_own() -> None:
+def test_all_reservations_of_a_borrower_are_its_own_however_many() -> None:
+    """Else a stranger took the room that others lend, and no recall gave the room back."""
     mine = [reservation(f"r{n}", owners=("a",), reusable=True, cpu="1") for n in range(10)]
     state = lending(node("worker-1", cpu="20"), LENT, *mine, borrower("a", "10", on="worker-1"))
     assert [state.ledger.claimed(each.ref) for each in mine] == [1] * 10
-    assert state.snapshot.lending.borrowed("worker-1")["cpu"] == 2000
+    assert state.snapshot.lending.borrowed("worker-1").get("cpu", 0) == 0
+    assert not passes(pod("stranger", cpu="7"), state)
 
 
 def counted(state: State) -> list[str]:
