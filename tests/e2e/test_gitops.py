@@ -100,9 +100,14 @@ def test_what_is_retained_says_who_claimed_it_and_holds_no_more_when_it_is_appli
     wait_for(lambda: status(corner, "phase") == "Claimed", "it is claimed")
     kubectl(corner, "diff", *how, "-f", "-", text=text)
     kubectl(corner, "apply", *how, "-f", "-", text=text)
-    assert [claim["pod"] for claim in status(corner, "claims")] == [f"{corner.name}/owner"]
+    wait_for(lambda: _claimants(corner) == [f"{corner.name}/owner"], "it says who claimed it")
     corner.create_pod("stranger", {"cpu": "2"})
     assert corner.wait_bound("stranger") == node
+
+
+def _claimants(corner: Corner) -> list[str]:
+    """Return the pods in the status, which come once the watch has shown their bindings."""
+    return [claim["pod"] for claim in status(corner, "claims")]
 
 
 def test_an_admission_policy_writes_who_wrote_it(corner: Corner) -> None:
