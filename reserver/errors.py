@@ -16,7 +16,7 @@ ReserverError
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
 from reserver.printable import printable
@@ -189,6 +189,24 @@ class ApiError(ReserverError):
             HTTPStatus.BAD_REQUEST <= self.status < HTTPStatus.INTERNAL_SERVER_ERROR
             and self.status not in open_ended
         )
+
+
+def leaves(error: Exception) -> Iterator[Exception]:
+    """Yield the exceptions of a group, also of groups within; or the exception itself."""
+    if isinstance(error, ExceptionGroup):
+        for each in error.exceptions:
+            yield from leaves(each)
+    else:
+        yield error
+
+
+def cause(error: Exception, *kinds: type[Exception]) -> Exception:
+    """Return the first exception of a group whose exceptions are all of some kinds; else the group.
+
+    `except*` is not used: before 3.11.4 Python wraps what its block raises in another group.
+    """
+    found = [*leaves(error)]
+    return found[0] if all(isinstance(each, kinds) for each in found) else error
 
 
 class sparing:  # noqa: N801 - it reads like a statement

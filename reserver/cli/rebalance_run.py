@@ -14,7 +14,7 @@ from reserver.cli.failure import WrongUsage
 from reserver.cli.output import Report, ReportOption
 from reserver.cli.table import counted
 from reserver.cli.target import Target
-from reserver.errors import ReserverError
+from reserver.errors import ReserverError, cause
 from reserver.process import logs
 from reserver.rebalance.settings import Mode, RebalanceSettings
 
@@ -50,15 +50,13 @@ def run(settings: RebalanceSettings, target: Target, form: ReportOption = Report
     logs.configure(settings.log_level)
     try:
         done = interrupt.run(_run(settings, target), uvloop.new_event_loop)
-    except* ReserverError as group:
-        raise failure.of(_first(group)) from group
+    except (ReserverError, ExceptionGroup) as exc:
+        first = cause(exc, ReserverError)
+        if not isinstance(first, ReserverError):
+            raise
+        raise failure.of(first) from exc
     if done is not None:
         _show(settings, done, form)
-
-
-def _first(group: BaseExceptionGroup[ReserverError]) -> ReserverError:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 async def _run(settings: RebalanceSettings, target: Target) -> Round | None:

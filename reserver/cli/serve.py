@@ -19,7 +19,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from reserver.cli import interrupt
-from reserver.errors import ConfigurationError
+from reserver.errors import ConfigurationError, cause, leaves
 from reserver.process import logs
 from reserver.settings.configuration import feature_gates
 from reserver.settings.configuration_file import configured
@@ -68,8 +68,10 @@ def serve(settings: Settings) -> None:
         logs.configure(settings.log_level, settings.logging_format)
         if interrupt.run(_serve(settings), uvloop.new_event_loop):
             sys.exit(1)  # As whenever it ends by itself: a supervisor starts it again.
-    except* ConfigurationError as group:
-        for problem in _leaves(group):
+    except (ConfigurationError, ExceptionGroup) as exc:
+        if not isinstance(cause(exc, ConfigurationError), ConfigurationError):
+            raise
+        for problem in leaves(exc):
             for line in str(problem).splitlines():
                 _report(line, settings)
         sys.exit(2)
@@ -84,14 +86,6 @@ def _report(problem: str, settings: Settings) -> None:
         return
     logs.configure(settings.log_level, settings.logging_format)
     structlog.get_logger(__name__).error("cannot start", why=problem)
-
-
-def _leaves(group: BaseExceptionGroup) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 def deprecated(settings: Settings) -> dict[str, str]:

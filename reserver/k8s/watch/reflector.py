@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from reserver.base.pacer import Backoff, Pacer
-from reserver.errors import ApiError, InvalidInput, WentBack
+from reserver.errors import ApiError, InvalidInput, WentBack, cause
 from reserver.k8s.api_errors import advice
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import ObjectList, metadata_of, read_event_of
@@ -199,8 +199,8 @@ class Reflector:
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._follow(tasks)
-        except* (ApiError, InvalidInput, WentBack) as errors:
-            raise errors.exceptions[0] from None
+        except ExceptionGroup as group:
+            raise cause(group, ApiError, InvalidInput, WentBack) from None
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> None:
         self.watches += 1
