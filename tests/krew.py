@@ -21,5 +21,6 @@ def install(folder: Path, store: Path, system: str) -> Path:
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == platform["sha256"]
     assert platform["files"] == [{"from": "*", "to": "."}]
     with tarfile.open(archive) as tar:
-        tar.extractall(store, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Since Python 3.11.4.
+        tar.extractall(store)
     return store / str(platform["bin"])
