@@ -61,7 +61,7 @@ class Keys(Generic[K]):
     """The keys to give at a moment.
 
     No key, and no group, is given twice at once; no key that was added is lost, unless it is
-    discarded; and groups are given in the order in which they were added, hastened ones first.
+    discarded; and groups are given in the order in which they were added.
     """
 
     def __init__(
@@ -96,11 +96,6 @@ class Keys(Generic[K]):
             self._ready_now(key)
         elif (at := self._clock() + after_s) < self._moments.get(key, inf):
             self._give_at(key, at)
-
-    def hasten(self, key: K) -> None:
-        """Give the group of a key before all others, if the group is ready."""
-        if (group := self._group(key)) in self._ready:
-            self._ready.move_to_end(group, last=False)
 
     def is_delayed(self, key: K) -> bool:
         """Return whether a key waits for a moment, and is not ready."""
