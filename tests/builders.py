@@ -160,10 +160,8 @@ def at(now: float) -> Callable[[], float]:
     return lambda: now
 
 
-def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
-    """Return a state that shows all of these and that is complete."""
-    state = State()
-    state.ledger.advance(now)
+def show(state: State, *things: Node | Pod | Reservation) -> None:
+    """Show things to a state, in their order."""
     for thing in things:
         if isinstance(thing, Node):
             state.node_seen(thing)
@@ -171,6 +169,13 @@ def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
             state.pod_seen(thing)
         else:
             state.ledger.put(thing)
+
+
+def state_of(*things: Node | Pod | Reservation, now: float = NOW) -> State:
+    """Return a state that shows all of these and that is complete."""
+    state = State()
+    state.ledger.advance(now)
+    show(state, *things)
     state.is_complete = True
     return state
 
@@ -201,3 +206,16 @@ def _cell(state: State, node_name: str, resource: str, layer: str) -> int:
     if row is None:
         return 0
     return int(getattr(state.snapshot, layer)[row, state.snapshot.columns[resource]])
+
+
+class Ready:
+    """A process whose watches are always up to date."""
+
+    def obstacles(self) -> tuple[str, ...]:
+        return ()
+
+    async def caught_up(self) -> None:
+        pass
+
+    async def agrees(self) -> bool:
+        return True

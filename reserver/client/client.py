@@ -6,6 +6,7 @@ suspending. So a single step completes the coroutine, without an event loop.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from functools import wraps
@@ -26,7 +27,7 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 
-class _Connecting:
+class _Connecting(ABC):
     """The options of a client's connection."""
 
     def __init__(  # noqa: PLR0913 - options of a connection
@@ -69,8 +70,9 @@ class _Connecting:
         )
         self._connect(terms)
 
+    @abstractmethod
     def _connect(self, terms: ConnectionTerms) -> None:
-        raise NotImplementedError
+        """Make the connection, which opens with the first call."""
 
 
 class Client(_Connecting, ReservationCalls):

@@ -32,19 +32,6 @@ forged = st.fixed_dictionaries(
 """Metadata of a review that may differ from the pod's."""
 
 
-class Ready:
-    """A process whose watches are always up to date."""
-
-    def obstacles(self) -> tuple[str, ...]:
-        return ()
-
-    async def caught_up(self) -> None:
-        pass
-
-    async def agrees(self) -> bool:
-        return True
-
-
 def outcome(judging: Coroutine[Any, Any, str | None]) -> str | None:
     """Return the answer to a review; the machine ends pending resizes itself."""
     with asyncio.Runner() as runner:

@@ -23,7 +23,7 @@ from reserver.scheduling.state import State
 from reserver.webhook import handlers
 from reserver.webhook.handlers import Resizes
 from reserver.webhook.review import read_request
-from tests.builders import NOW, node, pod, reservation
+from tests.builders import NOW, Ready, node, pod, reservation
 from tests.property.resizing import (
     NAMES,
     NAMESPACES,
@@ -31,7 +31,6 @@ from tests.property.resizing import (
     RESOURCES,
     WORKERS,
     Passed,
-    Ready,
     forged,
     huge,
     names,

@@ -15,7 +15,7 @@ from reserver.k8s.work_queue import WorkQueue
 from reserver.process.assembly import Assembly
 from reserver.scheduling.state import State
 from reserver.settings.serve import Settings
-from tests.builders import NOW
+from tests.builders import NOW, Ready
 from tests.unit.k8s.clocks import ManualTime, worked_off
 from tests.unit.k8s.fakes import always
 
@@ -68,7 +68,7 @@ class Whole:
             self.assembly.pod_writes,
             self.assembly.requeue,
             clock,
-            Seeing(),
+            Ready(),
             tasks,
             on_event=self.assembly.recorder.record,
         )
@@ -110,17 +110,6 @@ class Whole:
         await asyncio.sleep(0.001)
         await worked_off(assembly.recorder.run(), assembly.recorder.queue)
         assembly.waker.queue.take_all()
-
-
-class Seeing:
-    def obstacles(self) -> tuple[str, ...]:
-        return ()
-
-    async def caught_up(self) -> None:
-        pass
-
-    async def agrees(self) -> bool:
-        return True
 
 
 def spec(number: int, **more: object) -> dict[str, object]:

@@ -75,13 +75,14 @@ class Forward(socketserver.BaseRequestHandler):
             suppress(OSError),
             closing(socket.create_connection(("127.0.0.1", self.server.leader))) as there,
         ):
-            back = threading.Thread(target=_copy, args=(there, self.request), daemon=True)
+            back = threading.Thread(target=pipe, args=(there, self.request), daemon=True)
             back.start()
-            _copy(self.request, there)
+            pipe(self.request, there)
             back.join()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
+def pipe(source: socket.socket, target: socket.socket) -> None:
+    """Copy bytes until one side is gone."""
     with suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)

@@ -21,6 +21,7 @@ import pytest
 
 from hack.programs import started
 from hack.reserver_process import wait_for
+from tests.e2e.apart.rolling import pipe
 from tests.pages import ROOT, Reader, blocks
 from tests.unit.test_pages import ON_THE_DEMO, REAL, TASKS
 
@@ -139,18 +140,10 @@ class Wire:
 
     def _join(self, near: socket.socket) -> None:
         with near, suppress(OSError), socket.create_connection(self._target) as far:
-            back = threading.Thread(target=_copy, args=(far, near), daemon=True)
+            back = threading.Thread(target=pipe, args=(far, near), daemon=True)
             back.start()
-            _copy(near, far)
+            pipe(near, far)
             back.join()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("language", ["python", "go"])

@@ -16,7 +16,7 @@ from reserver.scheduling.fit import has_room
 from reserver.scheduling.recall import RECALL_S, recalls_for_owners, recalls_for_room
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import FilterVerdict, Recall, WaitsFor
-from tests.builders import BORROWER, NOW, node, pod, reservation, state_of
+from tests.builders import BORROWER, NOW, node, pod, reservation, show, state_of
 
 W1, W2 = node("worker-1", cpu="8"), node("worker-2", cpu="8")
 LENT = reservation("lent", lends_below=100, cpu="4")
@@ -31,13 +31,7 @@ def borrower(name: str, cpu: str, *, priority: int = 0, on: str = "", created: s
 def lending(*things: Node | Pod | Reservation) -> State:
     state = state_of()
     state.snapshot.lending.is_on = True
-    for thing in things:
-        if isinstance(thing, Node):
-            state.node_seen(thing)
-        elif isinstance(thing, Pod):
-            state.pod_seen(thing)
-        else:
-            state.ledger.put(thing)
+    show(state, *things)
     return state
 
 
