@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -44,13 +44,7 @@ class Time(Protocol):
 
 @dataclass(slots=True)
 class _Failure:
-    """The back-off of a key that failed.
-
-    Attributes:
-        what: the operation that failed.
-        backoff: its delays.
-        until: the moment from which it may be retried.
-    """
+    """The back-off of a failed operation, and the moment from which it may be retried."""
 
     what: object
     backoff: Backoff
@@ -69,15 +63,19 @@ class Keys(Generic[K]):
         backoff: Backoff,
         clock: Callable[[], float],
         group: Callable[[K], Hashable] = lambda key: key,
+        most: int | None = None,
     ) -> None:
         """Begin empty; keys of one group are given together, and to one worker at a time.
 
-        The clock returns seconds, and does not go back.
+        The clock returns seconds, and does not go back. Of a group at most `most` keys are given;
+        the rest waits behind the other groups.
         """
         self._backoff = backoff
         self._clock = clock
         self._group = group
-        self._ready: OrderedDict[Hashable, dict[K, None] | None] = OrderedDict()  # None: the key.
+        self._most = most
+        # A group without keys is itself the key.
+        self._ready: OrderedDict[Hashable, OrderedDict[K, None] | None] = OrderedDict()
         self._given: set[Hashable] = set()
         self._later: list[tuple[float, int, K]] = []  # A heap.
         self._moments: dict[K, float] = {}  # Other entries of the heap are void.
@@ -120,7 +118,11 @@ class Keys(Generic[K]):
             for group in self._ready:
                 if group not in self._given:
                     self._given.add(group)
-                    return _of(group, self._ready.pop(group))
+                    keys = self._ready.pop(group)
+                    if not keys or self._most is None or len(keys) <= self._most:
+                        return _of(group, keys)
+                    self._ready[group] = keys
+                    return [keys.popitem(last=False)[0] for _ in range(self._most)]
         return []
 
     def take_all(self, most: int | None = None) -> list[K]:
@@ -180,7 +182,7 @@ class Keys(Generic[K]):
             return
         keys = self._ready.get(group)
         if keys is None:
-            self._ready[group] = {key: None}
+            self._ready[group] = OrderedDict({key: None})
         else:
             keys[key] = None
 
@@ -202,10 +204,12 @@ class WorkQueue(Keys[K]):
         backoff: Backoff = LATER,
         *,
         group: Callable[[K], Hashable] = lambda key: key,
+        most: int | None = None,
         time: Time | None = None,
     ) -> None:
         """Begin empty; without `time` the queue uses the event loop's clock."""
-        super().__init__(backoff, lambda: self._loop.time(), group)  # noqa: PLW0108 - it runs later
+        clock = lambda: self._loop.time()  # noqa: E731, PLW0108 - it runs later
+        super().__init__(backoff, clock, group, most)
         self.name = name
         self._time = time
         self._away = replace(AWAY, chance=backoff.chance)
@@ -290,6 +294,6 @@ class WorkQueue(Keys[K]):
         return found
 
 
-def _of(group: Hashable, keys: dict[K, None] | None) -> list[K]:
-    """Return the keys of a group; a group without a dict is itself the key."""
+def _of(group: Hashable, keys: Iterable[K] | None) -> list[K]:
+    """Return the keys of a group; a group without keys is itself the key."""
     return list(keys) if keys is not None else [cast("K", group)]

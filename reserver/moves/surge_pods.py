@@ -8,7 +8,6 @@ move in an annotation of the pod, and are removed once the move needs them no mo
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -139,6 +138,10 @@ async def tidy(client: ApiClient, name: PodName, pod: SurgingPod) -> None:
 
 _LOOK_AGAIN_S = 5.0
 
+_AT_ONCE = 10
+"""Most pods of a namespace that are checked before those of another, with three requests each: any
+tenant may write the annotation, to thousands of pods."""
+
 
 class SurgeRemains:
     """Removes copies and marks that no move needs.
@@ -151,28 +154,32 @@ class SurgeRemains:
         """Begin without pods."""
         self._client = client
         self._moves = moves
-        self._of_move: defaultdict[PodName, set[PodName]] = defaultdict(set)
-        self.queue = WorkQueue[PodName]("surges")
+        self._surging: dict[PodName, frozenset[PodName]] = {}
+        self._annotated: set[PodName] = set()
+        self.queue = WorkQueue[PodName]("surges", group=lambda pod: pod.namespace, most=_AT_ONCE)
 
     def changed(self, before: Pod | None, after: Pod | None) -> None:
-        """Update the index for a changed pod, and queue a newly annotated one."""
+        """Queue a newly annotated pod."""
         was = before.surge if before is not None else ""
-        now = after.surge if after is not None else ""
-        if before is not None and was and was != now:
-            self._of_move[_move_of(before)].discard(before.name)
-            if not self._of_move[_move_of(before)]:
-                del self._of_move[_move_of(before)]
-        if after is not None and now and not after.terminating:
-            self._of_move[_move_of(after)].add(after.name)
-            if now != was:  # A look takes two requests, and any tenant may write the annotation.
+        if after is not None and after.surge and not after.terminating:
+            self._annotated.add(after.name)
+            if after.surge != was:
                 self.queue.add(after.name)
         elif before is not None and was:
+            self._annotated.discard(before.name)
             self.queue.discard(before.name)
 
-    def touched(self, move: PodName) -> None:
-        """Queue the pods of a PodMove that was written or deleted."""
-        for pod in self._of_move.get(move, ()):
+    def touched(self, name: PodName) -> None:
+        """Queue the pod and the copy of a PodMove that needs them no more, if it ever did.
+
+        Only these two: however many pods are annotated with its name, others have done that.
+        """
+        known = self._moves.get(name)
+        now = _surging(known.move) if known is not None and known.move is not None else frozenset()
+        for pod in (self._surging.pop(name, frozenset()) - now) & self._annotated:
             self.queue.add(pod)
+        if now:
+            self._surging[name] = now
 
     async def work(self, names: list[PodName]) -> None:
         """Check pods; failures are retried later."""
@@ -180,6 +187,7 @@ class SurgeRemains:
             with quarantined("move", str(name), partial(self._on_fault, name)):
                 try:
                     await self._look(name)
+                    self.queue.succeeded(name)
                 except ApiError as exc:
                     if exc.is_absent:
                         self.queue.discard(name)
@@ -189,7 +197,6 @@ class SurgeRemains:
     async def _look(self, name: PodName) -> None:
         pod = decode(SurgingPod, await self._client.get(f"{pods(name.namespace)}/{name.name}"))
         said = pod.annotations.get(SURGE_ANNOTATION, "")
-        self.queue.succeeded(name)
         if not said or pod.metadata.deletion_timestamp is not None:
             return
         move_name, _, uid = said.rpartition("/")
@@ -219,8 +226,11 @@ class SurgeRemains:
         self.queue.failed(name, what=str(fault))
 
 
-def _move_of(pod: Pod) -> PodName:
-    return PodName(pod.name.namespace, pod.surge.rpartition("/")[0])
+def _surging(move: Move) -> frozenset[PodName]:
+    """Return the pod of a surging move, and the copy; nothing for another move."""
+    if move.status.phase not in SURGE_PHASES:
+        return frozenset()
+    return frozenset({move.pod, PodName(move.name.namespace, move.copy_name)})
 
 
 def _needs(move: Move, uid: str) -> bool:

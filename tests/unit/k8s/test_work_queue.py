@@ -31,9 +31,12 @@ def group_of(key: str) -> str:
 class Handling(RuleBasedStateMachine):
     """Keys, and the expectations on them that follow from the steps alone."""
 
+    most: int | None = None
+
     def __init__(self) -> None:
         super().__init__()
-        self.keys = Keys(Backoff(1.0, 8.0, chance=lambda: 1.0), lambda: self.now, group_of)
+        backoff = Backoff(1.0, 8.0, chance=lambda: 1.0)
+        self.keys = Keys(backoff, lambda: self.now, group_of, self.most)
         self.now = 0.0
         self.touched: set[str] = set()
         self.later: dict[str, float] = {}  # When each key has to be given, touched or not.
@@ -63,7 +66,9 @@ class Handling(RuleBasedStateMachine):
         free = {key for key in self.touched if group_of(key) not in busy}
         assert bool(taken) == bool(free and len(busy) < AT_ONCE)
         assert len(taken) == len(set(taken))
-        assert {*taken} == {key for key in free if taken and group_of(key) == group_of(taken[0])}
+        due = {key for key in free if taken and group_of(key) == group_of(taken[0])}
+        assert {*taken} <= due
+        assert len(taken) == (len(due) if self.most is None else min(self.most, len(due)))
         self.given += taken
         self.touched -= {*taken}
 
@@ -112,6 +117,26 @@ class Handling(RuleBasedStateMachine):
 
 
 TestHandling = Handling.TestCase
+
+
+class HandlingInParts(Handling):
+    """Keys of which one of a group is given at a time."""
+
+    most = 1
+
+
+TestHandlingInParts = HandlingInParts.TestCase
+
+
+def test_the_rest_of_a_large_group_waits_behind_the_other_groups() -> None:
+    keys = Keys(LATER, lambda: 0.0, group_of, most=2)
+    for key in ("a1", "a2", "a3", "b1"):
+        keys.add(key)
+    given = []
+    while taken := keys.take(1):
+        given.append(taken)
+        keys.done(taken[0])
+    assert given == [["a1", "a2"], ["b1"], ["a3"]]
 
 
 class Works:

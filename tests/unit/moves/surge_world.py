@@ -73,7 +73,7 @@ class SurgeWorld(World):
         assert self.reserver.features.mover is not None
         self.watch()
         remains = self.reserver.features.mover.remains
-        await remains.work([pod.name for pod in self.reserver.state.pods.values() if pod.surge])
+        await remains.work(remains.queue.take_all())
         self._count()
 
     def _write_set(self) -> None:

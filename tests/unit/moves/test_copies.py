@@ -90,12 +90,47 @@ async def test_a_pod_that_calls_itself_a_copy_is_looked_at_once_and_forgotten_wh
     assert remains.queue.take_all() == []
 
 
+def written(phase: str, revision: int = 1) -> MoveObject:
+    """Return the PodMove shop/a of the pod p, which surges."""
+    metadata = {"namespace": "shop", "name": "a", "uid": "uid-a", "resourceVersion": str(revision)}
+    metadata["creationTimestamp"] = "2030-01-01T00:00:00Z"
+    status = {"phase": phase, "podUID": "uid-p", "controller": {"kind": "ReplicaSet", "name": "w"}}
+    spec = {"pod": {"name": "p"}, "mode": "SurgeFirst"}
+    return decode(MoveObject, encode({"metadata": metadata, "spec": spec, "status": status}))
+
+
+async def test_a_podmove_that_ends_has_only_its_pod_and_its_copy_checked() -> None:
+    """Each write of one had all pods checked that were annotated with its name, one by one."""
+    moves = MoveIndex(lambda name: remains.touched(name))  # noqa: PLW0108 - made below
+    remains = SurgeRemains(ScriptedClient(), moves)
+    moves.put(written("Surging"))
+    for name in ("p", "w-uid-a", *(f"forged-{number}" for number in range(100))):
+        remains.changed(None, replace(pod(name), surge="a/uid-a"))
+    remains.queue.take_all()
+    moves.put(written("HandingOver", 2))
+    assert remains.queue.take_all() == []
+    moves.put(written("Failed", 3))
+    assert {each.name for each in remains.queue.take_all()} == {"p", "w-uid-a"}
+    moves.drop(PodName("shop", "a"))
+    assert remains.queue.take_all() == []
+
+
+async def test_pods_that_a_tenant_annotates_do_not_delay_the_clean_up_of_others() -> None:
+    remains = SurgeRemains(ScriptedClient(), MoveIndex(lambda _: None))
+    for number in range(5_000):
+        remains.changed(None, replace(pod(f"forged-{number}"), surge="a/uid-a"))
+    copy = replace(pod("copy", namespace="bakery"), surge="b/uid-b")
+    remains.changed(None, copy)
+    first = remains.queue.take(1)
+    remains.queue.done(first[0])
+    assert len(first) <= 10
+    assert remains.queue.take(1) == [copy.name]
+
+
 def test_a_pod_replaces_one_pod_though_the_move_that_it_ended_is_deleted() -> None:
     """With ttlSecondsAfterFinished: 0 another move without a seat ended with the same pod."""
     moves = MoveIndex(lambda _: None)
-    written = {"namespace": "shop", "name": "a", "uid": "uid-a", "resourceVersion": "1"}
-    metadata = written | {"creationTimestamp": "2030-01-01T00:00:00Z"}
-    moves.put(decode(MoveObject, encode({"metadata": metadata, "spec": {"pod": {"name": "p"}}})))
+    moves.put(written("Landing"))
     known = moves.get(PodName("shop", "a"))
     assert known is not None
     assert known.move is not None
