@@ -73,6 +73,10 @@ class ConfigMapCache(Cache[StoreKey, Edit]):
 
     def _put(self, metadata: Metadata, data: Mapping[str, str], when: Written) -> Steps:
         name = (metadata.namespace, metadata.name)
+        former = self.metadata(name)
+        if former is not None and former.uid != metadata.uid:
+            # Deleted while no watch was running: its successor inherits nothing.
+            yield from self._drop(name, former.revision)
         unseen = msgspec.structs.replace(metadata, resource_version="")
         document = self._documents.setdefault(name, StoreDocument(unseen))
         data, problem = within_bounds(metadata, data, document.keys)

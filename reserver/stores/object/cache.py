@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reserver.k8s.objects.objects import Metadata
 from reserver.k8s.objects.times import parse_moment
-from reserver.reservations.reservation import Ref
+from reserver.reservations.reservation import Ref, Written
 from reserver.stores.cache import Cache, Name, when_written
 from reserver.stores.edits import Deletion
 from reserver.stores.object.codec import RESERVATION, ReservationObject, path
@@ -40,9 +40,15 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         """Process the present object, from a watch or, after missed changes, from a list."""
         self.ledger.advance(self.clock())
         name = (item.metadata.namespace, item.metadata.name)
-        before = self._known.get(name)
+        before, former = self._known.get(name), self.subject(item.ref)
+        when = when_written(item.metadata, former, listed=listed)
+        if before is not None and before.metadata.uid != item.metadata.uid:
+            self.drop(name)  # Deleted while no watch was running: its successor inherits nothing.
+            before = None
         if before is not None and before.is_of(item):
-            self._update(before, item, listed=listed)
+            if item.metadata.revision < before.metadata.revision:
+                return  # The answer to a write (`wrote`) came before this event.
+            self._update(before, item, when)
             self._sets.put(item.ref, item.metadata)
             if self.due_edit(item.ref, self.clock()):
                 self.changed(item.ref)  # A deletion may have failed because of this write.
@@ -53,7 +59,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         self.changed(item.ref)
         if self.is_expected(item):
             del self._expected[item.ref]
-        self._exchange(item.ref, before, known, listed=listed)
+        self._exchange(item.ref, before, known, when)
         self._recall(item.ref, known)
         self._awaited.check()
 
@@ -114,7 +120,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             and known.is_of(item)
             and known.metadata.revision <= item.metadata.revision
         ):
-            self._update(known, item)
+            self._update(known, item, when_written(item.metadata, None, listed=False))
 
     def abandon_unfinished(self) -> tuple[str, ...]:
         """Delete the unfinished sets of earlier processes; return their ids."""
@@ -230,9 +236,8 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         version = metadata.resource_version
         return Deletion(ref, path(ref), metadata.uid, version, reason, endings)
 
-    def _update(self, known: KnownObject, item: ReservationObject, *, listed: bool = False) -> None:
+    def _update(self, known: KnownObject, item: ReservationObject, when: Written) -> None:
         """Process an object with an unchanged spec."""
-        when = when_written(item.metadata, known.metadata, listed=listed)
         if item.metadata.labels != known.metadata.labels:
             self.changed(item.ref)
         known.metadata, known.status = item.metadata, item.stored_status()
@@ -246,14 +251,12 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
         self._awaited.check()
 
     def _exchange(
-        self, ref: Ref, before: KnownObject | None, known: KnownObject, *, listed: bool
+        self, ref: Ref, before: KnownObject | None, known: KnownObject, when: Written
     ) -> None:
         reservation = known.reservation
         if reservation is None:
             self.ledger.drop(ref)
         elif before is None or reservation != before.reservation:
-            former = before.metadata if before else None
-            when = when_written(known.metadata, former, listed=listed)
             self._enforce(known.metadata, reservation, when)
         for problem in known.entries.problems:
             self.report(known.metadata, problem)
