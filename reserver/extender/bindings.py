@@ -18,7 +18,7 @@ from reserver.extender.protocol import ExtenderBindingArgs
 from reserver.k8s.objects.limits import POD
 from reserver.scheduling.bind import BindVerdict, judge_bind
 from reserver.scheduling.in_flight import AssumedPod
-from reserver.scheduling.state import Readiness, State, up_to_date
+from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 
 log = structlog.get_logger(__name__)
 
@@ -220,11 +220,15 @@ class Bindings:
         Raises:
             ApiError: the pod is not bound, and will not be.
             InvalidInput: the changed pod is malformed.
-            NotReady: etcd does not answer, and may come back with other data.
+            NotReady: etcd does not answer, and may come back with other data. Or while it was asked
+                another process may have begun to decide.
         """
         for tries in count(1):
             if not await self._readiness.agrees():
+                require_ready(self._readiness)
                 raise NotReady("etcd cannot be asked")
+            if not taken.is_wanted():
+                raise NotReady("its Bind call has ended")
             try:
                 is_wanted, claims = partial(self._is_wanted, taken), taken.verdict.claims
                 most = max(len(claims), POD.claims)
@@ -273,7 +277,7 @@ class Bindings:
         """
         with suppress(NotReady):
             await self._readiness.caught_up()
-            return taken.is_wanted() and await self._readiness.agrees()
+            return await self._readiness.agrees() and taken.is_wanted()
         return False
 
     @staticmethod

@@ -69,18 +69,25 @@ class Pulse:
 
     When it resumes, it has not read the watch events sent meanwhile, and the first work may be a
     call. So calls check as well.
+
+    Attributes:
+        standstills: the number of standstills.
     """
 
     def __init__(self, now: Callable[[], float] = elapsed) -> None:
         """Begin; `now` returns seconds that advance while the process stands still."""
         self._now = now
         self._checked_at = now()
+        self.standstills = 0
 
     def stood_still(self) -> float:
         """Return the seconds for which it stood still since the last check; 0 if it did not."""
         before, self._checked_at = self._checked_at, self._now()
         gap_s = self._checked_at - before
-        return gap_s if gap_s > STOOD_STILL_S else 0.0
+        if gap_s <= STOOD_STILL_S:
+            return 0.0
+        self.standstills += 1
+        return gap_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +149,14 @@ class ProcessReadiness:
         return await self.is_up_to_date() and await self.agrees(within_s)
 
     async def agrees(self, within_s: float = AGREED_S) -> bool:
-        """Return whether etcd, asked at most `within_s` ago, is not behind the caches."""
-        return await self.etcd.agrees(self.client, self.reflectors, within_s)
+        """Return whether etcd, asked at most `within_s` ago, is not behind the caches.
+
+        False also if this process stood still or may not decide any more once etcd has answered:
+        meanwhile another process may have begun to decide.
+        """
+        before = self.pulse.standstills
+        agreed = await self.etcd.agrees(self.client, self.reflectors, within_s)
+        return agreed and not self.obstacles() and self.pulse.standstills == before
 
     def _check_pulse(self) -> None:
         """After a standstill of this process, treat the views as incomplete since then."""
@@ -165,7 +178,7 @@ class ProcessReadiness:
         self._check_pulse()
         if self.lease is not None and (obstacle := self.lease.obstacle()):
             return (obstacle,)
-        # A list takes a third less than a generator, and this runs twice for each pod.
+        # A list takes a third less than a generator, and this runs thrice for each pod.
         obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
         if self.etcd.obstacle:
             obstacles.append(self.etcd.obstacle)

@@ -246,7 +246,7 @@ class Readiness(Protocol):
         """
 
     async def agrees(self) -> bool:
-        """Return whether etcd, read at most a moment ago, is not behind the state."""
+        """Return whether etcd, read a moment ago, is not behind the state, which is ready."""
 
 
 def require_ready(readiness: Readiness) -> None:

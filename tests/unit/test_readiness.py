@@ -108,3 +108,51 @@ def test_it_stood_still_if_nobody_could_look_for_longer_than_a_second(
     pulse = Pulse(lambda: next(ticks))
     assert pulse.stood_still() == stood
     assert not pulse.stood_still()
+
+
+class Held:
+    """A lease that a test can lose."""
+
+    def __init__(self) -> None:
+        self.lost = ""
+
+    def obstacle(self) -> str:
+        return self.lost
+
+
+class SlowEtcd:
+    """An etcd that agrees after something has happened."""
+
+    obstacle = ""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self.meanwhile = meanwhile
+
+    async def agrees(self, *_: object) -> bool:
+        self.meanwhile()
+        return True
+
+
+@pytest.mark.parametrize("case", ["nothing", "lease", "standstill", "noticed standstill"])
+async def test_nothing_is_written_if_another_may_decide_once_etcd_has_answered(case: str) -> None:
+    now, lease, nothing = [0.0], Held(), cast("Any", None)
+    pulse = Pulse(lambda: now[0])
+    reflectors = (Reflector(), Reflector())
+
+    def meanwhile() -> None:
+        lease.lost = "standing by: the other leads" if case == "lease" else ""
+        now[0] += 3.0 if "standstill" in case else 0.5
+        if case == "noticed standstill":  # The beat was first; less than makes the views stale.
+            pulse.stood_still()
+
+    readiness = ProcessReadiness(
+        complete(),
+        cast("Any", reflectors),
+        nothing,
+        cast("Any", lease),
+        pulse,
+        etcd=cast("Any", SlowEtcd(meanwhile)),
+    )
+    for reflector in reflectors:
+        reflector.lag.end()
+    assert await readiness.may_write() is (case == "nothing")
