@@ -205,7 +205,7 @@ class Lease:
         except TimeoutError:
             self._complain("the API server did not answer in time")
         except ApiError as exc:
-            if exc.is_conflict:
+            if exc.is_conflict or exc.is_absent:
                 return await self._lost_race()
             self._complain(advice(exc))
         except InvalidInput as exc:
@@ -234,7 +234,8 @@ class Lease:
         except ApiError as exc:
             if not exc.is_absent:
                 raise
-            self._seen = LeaseObject()
+            if self._seen.metadata.revision:  # Deleted; its holder leads until it notices.
+                self._seen, self._seen_at = LeaseObject(spec=self._seen.spec), self._elapsed()
         else:
             lease = decode(LeaseObject, raw)
             before = self._seen.metadata.revision

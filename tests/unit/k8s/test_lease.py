@@ -162,6 +162,22 @@ async def test_a_leader_that_was_paused_does_not_take_the_lease_back(world: Worl
     assert world.second.is_held
 
 
+async def test_who_deletes_the_lease_makes_no_second_leader(world: World) -> None:
+    await world.first.acquire()
+    assert not await world.second._try()
+    world.server.lease = None
+    assert await world.acquired_after(world.second) > 15
+    assert not world.first.is_held
+
+
+async def test_a_leader_whose_lease_was_deleted_makes_it_again(world: World) -> None:
+    await world.first.acquire()
+    world.server.lease = None
+    await kept_for(world, 60)
+    assert world.first.is_held
+    assert world.server.lease is not None
+
+
 async def test_why_a_lease_cannot_be_had_is_told(world: World) -> None:
     async def forbid(*_: object) -> bytes:
         if world.server.elapsed > 1005:
