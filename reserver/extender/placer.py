@@ -188,7 +188,7 @@ class Placer(Listener):
             current.failed(ref.namespace, key, found)
             if not state.ledger.obstacle(ref):
                 self._report(Notice(ref, "NotPlaced", found.why, is_warning=True))
-            elif self._clock() < wish.said_at + _SAY_AGAIN_S:
+            elif abs(self._clock() - wish.said_at) < _SAY_AGAIN_S:
                 return
             wish.said_at = self._clock()
             state.ledger.cannot_place(ref, found.why)

@@ -30,6 +30,7 @@ from reserver.moves.transitions import (
     place_seat_anew,
     ready_to_evict,
     ready_to_go,
+    rests,
     with_status,
 )
 
@@ -93,7 +94,7 @@ def _in_doubt(move: Move, seen: Observation, pod: ObservedPod | None, now: float
         return _left(move, seen, pod, now)
     if seen.answer in _MAY_HAVE_EVICTED:
         return answered(move, seen, now)
-    is_awaited = move.status.reason is not MoveReason.BUDGET_BLOCKS and now < move.status.retry_at
+    is_awaited = move.status.reason is not MoveReason.BUDGET_BLOCKS and rests(move, now)
     return (move, ()) if is_awaited else None
 
 
@@ -212,7 +213,7 @@ def _evicting(move: Move, seen: Observation, pod: ObservedPod, now: float) -> Ju
         return answered(move, seen, now)
     if waits := held_back(move, seen.turn, begins=False):
         return waits
-    if now < move.status.retry_at:
+    if rests(move, now):
         return move, ()
     evict = EvictPod(pod=move.pod, uid=pod.uid, grace_period_s=move.spec.grace_period_s)
     return ready_to_evict(move), (evict,)

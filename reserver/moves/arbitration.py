@@ -293,7 +293,7 @@ class _UnderWay:
 def is_stalled(move: Move, now: float) -> bool:
     """Return whether a replacement is overdue by `STALLED_S` at `now` (unix seconds)."""
     left_at = move.status.evicted_at or move.status.surged_at
-    return left_at is not None and now - left_at >= STALLED_S
+    return left_at is not None and abs(now - left_at) >= STALLED_S
 
 
 def _source(each: Contender) -> str:

@@ -146,7 +146,7 @@ class Observer:
         if move.status.phase is not MovePhase.LANDING or not move.status.seat:
             self.went_at.pop(move.uid, None)
             return None
-        if now - self.went_at.setdefault(move.uid, now) >= CLAIM_PATIENCE_S:
+        if abs(now - self.went_at.setdefault(move.uid, now)) >= CLAIM_PATIENCE_S:
             return None
         return ObservedSeat(
             node=move.status.target,

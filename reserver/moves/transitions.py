@@ -233,6 +233,11 @@ def answered(move: Move, seen: Observation, now: float) -> Judged:
     return with_status(move, reason=reason, message=seen.said, **tried), ()
 
 
+def rests(move: Move, now: float) -> bool:
+    """Return whether an eviction is not requested again yet."""
+    return 0 < move.status.retry_at - now <= LAST_PAUSE_S  # Else the clock was set back.
+
+
 def awaits_replacement(move: Move, seen: Observation) -> Move:
     """Return a move that waits for its replacement."""
     message = f"Reserver waits for the replacement on {move.status.target or 'any node'}"

@@ -209,13 +209,13 @@ class SchedPatches(Listener):
             return show_invalid(known.error, known.status, known.metadata, now)
         if entry is None:
             return None
+        entry.slots.lapse(now)
         expires_at = entry.patch.expires_at
         times = [entry.slots.next_at()]
         times += [] if expires_at is None else [expires_at, expires_at + KEEP_S]
         for at in times:
             if at is not None and at > now:
                 self.queue.add(name, at - now)
-        entry.slots.lapse(now)
         is_over = self._is_ending or entry.patch.is_over(now)
         record = entry.slots.wanted(now, is_over=is_over)
         return show_status(entry, record, known.status, known.metadata, now)

@@ -113,9 +113,15 @@ class PatchSlots:
         return is_new
 
     def lapse(self, now: float) -> None:
-        """Free handed-out slots whose pods have not appeared in time; needs a current view."""
-        for slot in [slot for slot, at in self._handed_out.items() if at <= now]:
-            del self._handed_out[slot]
+        """Free handed-out slots whose pods have not appeared in time; needs a current view.
+
+        After the clock was set back, slots wait as if they were handed out now.
+        """
+        latest = now + RETURN_AFTER_S
+        out = self._handed_out.items()
+        self._handed_out = {slot: min(at, latest) for slot, at in out if at > now}
+        for by, at in self._inherited.items():
+            self._inherited[by] = None if at is None else min(at, latest)
 
     def take(self, now: float) -> int | None:
         """Hand out a slot; None without a free one."""

@@ -88,7 +88,7 @@ class Attempt:
         since = uids[uids.index(pod_uid) :]
         moments = [*(self._answered_at[uid] for uid in since), now]
         pauses = (after - before for before, after in pairwise(moments))
-        began = [index for index, pause in enumerate(pauses, start=1) if pause >= PAUSE_S]
+        began = [index for index, pause in enumerate(pauses, start=1) if abs(pause) >= PAUSE_S]
         attempt = Attempt()
         for uid in since[began[-1] :] if began else ():
             attempt._put(uid, self._places[uid], self._answered_at[uid])

@@ -122,7 +122,7 @@ class Webhooks:
         while not is_dry_run:
             left_s = began + PATIENCE_S - self._clock()
             names = patches.book.awaited(pod, self._clock())
-            if not names or left_s <= 0 or patches.obstacles():
+            if not names or not 0 < left_s <= PATIENCE_S or patches.obstacles():
                 break
             await patches.stocked(names, left_s)
         verdict = patches.book.decide(pod, self._clock(), is_dry_run=is_dry_run)

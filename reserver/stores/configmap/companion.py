@@ -83,7 +83,8 @@ class Companion:
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
         has_work = bool(self.changed_keys) or is_behind or self._has_to_be_read(now)
-        return now >= self._retry_at and has_work
+        rests = 0 < self._retry_at - now <= _BACKOFF_S[1]  # Else the clock was set back.
+        return has_work and not rests
 
     def belongs_to(self, uid: str) -> None:
         """Set the UID of the store; a new UID causes the companion to be read again."""
@@ -178,7 +179,7 @@ class Companion:
         return fault if is_news else ""
 
     def _has_to_be_read(self, now: float) -> bool:
-        return self._contents is None or now >= self._read_at + REREAD_EVERY_S
+        return self._contents is None or abs(now - self._read_at) >= REREAD_EVERY_S
 
     async def _send(self, metadata: Metadata | None, changes: Changes, seen: int) -> bytes:
         if self._version or metadata is None:

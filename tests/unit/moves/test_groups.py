@@ -269,6 +269,8 @@ def test_a_replacement_that_does_not_come_keeps_others_from_moving_for_two_minut
     limits = MoveLimits(per_node=2)
     before = ruled(*many, *asks, limits=limits, at=NOW + STALLED_S - 1)
     assert not before["shop/web"].turn.may_evict
+    back = ruled(*many, *asks, limits=limits, at=NOW - 3600)  # The clock was set back.
+    assert back["shop/web"].turn.may_evict
     after = ruled(*many, *asks, limits=limits, at=NOW + STALLED_S)
     assert after["shop/web"].turn.may_evict
     # Its own namespace is bounded as before.

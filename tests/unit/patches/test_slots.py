@@ -77,6 +77,24 @@ def test_a_slot_whose_pod_has_not_appeared_comes_back() -> None:
     assert slots.take(10.0 + RETURN_AFTER_S) == 0
 
 
+def test_a_slot_comes_back_though_the_clock_was_set_back() -> None:
+    """It was out for as long as the clock was set back; its pod may come for the usual time."""
+    slots, _ = stocked(1)
+    assert slots.take(4000.0) == 0
+    slots.lapse(400.0)
+    assert slots.take(400.0) is None
+    slots.lapse(400.0 + RETURN_AFTER_S)
+    assert slots.take(400.0 + RETURN_AFTER_S) == 0
+
+
+def test_a_successor_takes_over_though_the_clock_was_set_back() -> None:
+    predecessor, status = stocked(1)
+    predecessor.take(0.0)
+    slots = successor_of(status, now=4000.0)
+    slots.lapse(400.0)
+    assert slots.next_at() == 400.0 + RETURN_AFTER_S
+
+
 def test_a_slot_whose_pod_has_appeared_is_spent_for_good() -> None:
     slots, _ = stocked(1)
     slots.take(0.0)

@@ -33,6 +33,23 @@ async def test_a_fault_is_logged_once_and_tried_again_later_and_later(fault: Any
     assert world.writer.writes == 1
 
 
+async def test_a_fault_is_tried_again_though_the_clock_was_set_back() -> None:
+    """It waited for as long as the clock was set back, and so did acknowledgements."""
+    world = World()
+    world.put(web=spec())
+    await world.write(NO_ANSWER)
+    assert len(await world.write(MISSING, answer(1), later=-3600.0)) == 2
+
+
+async def test_a_companion_is_read_again_though_the_clock_was_set_back() -> None:
+    world = World()
+    world.put(web=spec())
+    made = await world.write(MISSING, answer(1))
+    there = {"metadata": made[-1].body["metadata"] | answer(1)["metadata"]}
+    read = await world.write(there | {"data": made[-1].body["data"]}, later=-3600.0)
+    assert [request.verb for request in read] == ["get"]
+
+
 async def test_a_right_that_is_missing_is_named_with_the_manifest_that_grants_it() -> None:
     world = World()
     world.put(web=spec())

@@ -41,6 +41,7 @@ class World:
         self.writes = True
         self.refusal: Any = None
         self.counted: list[tuple[str, str]] = []
+        self.now = 0.0
         self.slots: PatchSlots = self.book.put(
             SchedPatch(
                 name=FAST,
@@ -70,7 +71,7 @@ class World:
 
     async def ask(self, path: str = PATCH_PATH, **request: Any) -> dict[str, Any]:
         metrics: Any = SimpleNamespace(count_webhook=lambda *a: self.counted.append(a[:2]))
-        paths = Webhooks(self, self.judge, lambda: 0.0, metrics).paths()
+        paths = Webhooks(self, self.judge, lambda: self.now, metrics).paths()
         pod = {"metadata": {"name": "web-0", "labels": {"app": "web"}}, "spec": {"containers": []}}
         whole = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, **request}
         async with served(paths) as client:
@@ -108,6 +109,22 @@ async def test_a_pod_is_patched_once_its_slot_is_recorded() -> None:
     assert operations(await world.ask()) == {}
     assert world.asked == [FAST]  # The second one waits for nothing.
     assert world.counted == [("patch", "patched"), ("patch", "passed")]
+
+
+class SetBack(World):
+    """Nothing is recorded, and the clock is set back meanwhile."""
+
+    async def stocked(self, names: Iterable[PatchName], patience_s: float) -> None:
+        self.now -= 3600
+        self.writes = len(self.asked) > 1
+        await super().stocked(names, patience_s)
+        self.said = ()
+
+
+async def test_a_pod_waits_no_longer_for_its_slot_because_the_clock_is_set_back() -> None:
+    world = SetBack()
+    assert operations(await world.ask()) == {}
+    assert world.asked == [FAST]
 
 
 async def test_a_dry_run_waits_for_nothing_and_writes_nothing() -> None:

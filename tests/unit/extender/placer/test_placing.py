@@ -37,6 +37,16 @@ BUSY = pod("busy", node="small", cpu="2")
 OTHER = SPEC | {"node": "small", "resources": {"cpu": "2"}}
 
 
+async def test_the_obstacle_is_of_now_though_the_clock_was_set_back() -> None:
+    """The old one stayed for as long as the clock was set back."""
+    world = await looked_at(SMALL, r=SPEC | {"slots": 3})
+    before = world.state.ledger.obstacle(ref("r"))
+    world.now -= 3600
+    world.state.node_seen(node("another", cpu="4"))
+    await world.look()
+    assert world.state.ledger.obstacle(ref("r")) != before
+
+
 @pytest.mark.parametrize(
     ("entries", "helps"),
     [

@@ -83,6 +83,17 @@ async def test_an_eviction_that_a_budget_blocks_is_sent_again_later_each_time(
     assert len(world.evictions) == 4
 
 
+async def test_an_eviction_is_sent_again_though_the_clock_was_set_back(world: World) -> None:
+    """It waited for as long as the clock was set back."""
+    world.move()
+    world.api.refusals = [BLOCKED]
+    while not world.evictions:
+        await world.round()
+    await world.rounds(2)
+    world.api.now -= 3600
+    assert (await world.settle())["reason"] == "Landed"
+
+
 async def test_a_reservation_that_has_the_name_of_the_seat_is_left_alone(world: World) -> None:
     world.move()
     uid = world.api.objects[f"{MOVES}/move"]["metadata"]["uid"]
@@ -129,6 +140,19 @@ async def test_a_seat_that_goes_before_its_claim_is_seen_is_no_failure(world: Wo
     pod["metadata"]["annotations"] = {"reserver.io/claims": json.dumps([identity])}
     world.api.put(PODS, pod)
     assert (await world.settle())["reason"] == "Landed"
+
+
+async def test_a_lost_seat_is_written_again_though_the_clock_was_set_back(world: World) -> None:
+    """An evicted pod was without a seat for as long as the clock was set back."""
+    world.move()
+    world.schedules = False
+    await world.rounds(20, 0.1)
+    (seat,) = world.api.of(SEATS)
+    world.api.remove(f"{SEATS}/{seat['metadata']['name']}")
+    await world.round()
+    world.api.now -= 3600
+    await world.rounds(5, 0.1)
+    assert len(world.api.of(SEATS)) == 1
 
 
 async def test_nobody_is_evicted_for_a_seat_that_may_be_gone(
