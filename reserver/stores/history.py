@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -37,6 +37,8 @@ _YOUNG = 50
 
 _ENDLESS = 2**63
 _MOST_TRIES = 7
+
+T = TypeVar("T")
 
 
 class _Selected(NamedTuple):
@@ -78,7 +80,7 @@ class HistoryReader:
         A part that cannot be read stays unknown, and is logged.
         """
         bindings = PodPast()
-        reached = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
+        read = await _patiently(self._bound, lambda: self._read(self._bound, bindings))
         recall = self._past.recall_binding
         unsure, pacer = [], Pacer()
         for pod, exact in bindings.bindings():
@@ -96,35 +98,39 @@ class HistoryReader:
                     recall(pod, exact=exact)
                 await pacer.give_way()
         self._past.end()
-        log.info("history read", resource_versions_back=reached, unsure=len(unsure))
+        log.info("history read", resource_versions_back=len(read or ()), unsure=len(unsure))
 
     async def _date_entries(self, store: OptionalCollection, since: int) -> None:
         """Pass the times of writes after a resourceVersion to the ledger."""
-        dates = StorePast(self._home)
-        if await _patiently(store, lambda: self._read_entries(store, since, dates)):
-            pacer = Pacer()
-            for ref, identity, when in dates.entries():
-                with quarantined("history", ref):
-                    self._past.narrow(ref, identity, when)
-                await pacer.give_way()
+        dates = await _patiently(store, lambda: self._read_entries(store, since))
+        pacer = Pacer()
+        for ref, identity, when in dates.entries() if dates else ():
+            with quarantined("history", ref):
+                self._past.narrow(ref, identity, when)
+            await pacer.give_way()
 
-    async def _read_entries(
-        self, store: OptionalCollection, since: int, consumer: StorePast
-    ) -> int:
-        """Read a store at a resourceVersion, and its changes since.
+    async def _read_entries(self, store: OptionalCollection, since: int) -> StorePast:
+        """Return the changes of a store since a resourceVersion, or as far back as events go.
 
-        If etcd has compacted that resourceVersion (it does so every five minutes), read the events
-        that the watch cache still has.
+        The store is listed as it was before them, unless etcd has compacted that resourceVersion
+        (it does so every five minutes).
+
+        Raises:
+            ApiError: the API server refused, or did not answer.
+            InvalidInput: the answer is malformed.
         """
+        past = StorePast(self._home)
+        read = await self._read(store, past, since)
+        if not read:
+            return past
         try:
-            async for item in self._listed(store, since):
-                _take(consumer, WatchEvent("ADDED", item))
+            async for item in self._listed(store, read.start):
+                with quarantined("history", "an object"), suppress(InvalidInput):
+                    past.take_earlier(item)
         except ApiError as exc:
             if not exc.is_forgotten:
                 raise
-            return await self._read(store, consumer)
-        now = await latest(self._client, store)
-        return now - since if await self._reach(store, since, now, consumer) else 0
+        return past
 
     async def _listed(self, store: OptionalCollection, at: int) -> AsyncIterator[msgspec.Raw]:
         """Yield the objects of a store at a resourceVersion, page by page.
@@ -143,20 +149,24 @@ class HistoryReader:
             token = page.metadata.continue_
             params = {"continue": token} if token else {}
 
-    async def _read(self, collection: WatchedCollection, consumer: PodPast | StorePast) -> int:
-        """Read the past of a collection; return the number of resourceVersions read back.
+    async def _read(
+        self, collection: WatchedCollection, past: PodPast | StorePast, since: int = 0
+    ) -> range:
+        """Read the changes of a collection since a resourceVersion, or as far back as events go.
+
+        Return the resourceVersions that were read. Without `since` read up to `_FARTHEST`.
 
         Raises:
             ApiError: the API server refused, or did not answer.
             InvalidInput: the answer is malformed.
         """
         now = await latest(self._client, collection)
-        back = min(_FARTHEST, now - 1) if now > _YOUNG else 0
+        back = now - since if since else min(_FARTHEST, now - 1) if now > _YOUNG else 0
         while back > 0:
-            if await self._reach(collection, now - back, now, consumer):
-                return back
+            if await self._reach(collection, now - back, now, past):
+                return range(now - back, now)
             back = back * 3 // 4
-        return 0
+        return range(0)
 
     async def _reach(
         self, collection: WatchedCollection, since: int, until: int, consumer: PodPast | StorePast
@@ -183,8 +193,8 @@ def _take(consumer: PodPast | StorePast, event: WatchEvent) -> None:
         consumer.take(event)
 
 
-async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable[int]]) -> int:
-    """Return the result of `read`, repeated while the API server is away; 0 if it fails."""
+async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable[T]]) -> T | None:
+    """Return the result of `read`, repeated while the API server is away; None if it fails."""
     backoff = Backoff(0.4, 5.0)
     for _ in range(_MOST_TRIES):
         why, is_definite = "a fault", True
@@ -197,4 +207,4 @@ async def _patiently(collection: WatchedCollection, read: Callable[[], Awaitable
             break
         await backoff.sleep()
     log.warning("history not known", collection=collection.path, why=why)
-    return 0
+    return None

@@ -7,7 +7,7 @@ events. This module does not change the ledger; `ledger.past` takes the recovere
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -29,6 +29,28 @@ BOUND = "spec.nodeName!="
 _Names = tuple[str, str]
 
 
+class _Stored(WireStruct, frozen=True):
+    """A store ConfigMap, or a Reservation."""
+
+    metadata: Metadata = Metadata()
+    data: dict[str, str] | None = None
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def name(self) -> _Names:
+        """Namespace and name."""
+        return (self.metadata.namespace, self.metadata.name)
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The values by key; the spec of a Reservation at an empty key."""
+        return {"": bytes(self.spec).decode(errors="replace")} if self.spec else self.data or {}
+
+    def ref(self, key: str) -> Ref:
+        """Return the ref of a key; an empty key is that of a Reservation."""
+        return Ref(*self.name, key) if key else Ref.of_object(*self.name)
+
+
 class StorePast:
     """The times of writes to the entries of one kind of store, from the events of a watch."""
 
@@ -36,7 +58,7 @@ class StorePast:
         """Begin without events; `home` is Reserver's own namespace."""
         self._home = home
         self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By key.
-        self._texts: dict[_Names, dict[str, str]] = {}
+        self._texts: dict[_Names, Mapping[str, str]] = {}
 
     def take(self, event: WatchEvent) -> None:
         """Process the next event of a watch.
@@ -45,18 +67,41 @@ class StorePast:
             InvalidInput: the event is malformed.
         """
         item = decode(_Stored, event.object)
-        name = (item.metadata.namespace, item.metadata.name)
-        texts = {"": bytes(item.spec).decode(errors="replace")} if item.spec else item.data or {}
-        if event.type == "DELETED":
-            texts = {}
-        before = self._texts.get(name)
+        texts = {} if event.type == "DELETED" else item.texts
+        before = self._texts.get(item.name)
         revision = item.metadata.revision
         when = Written(0 if before is None else revision, revision)
         for key in {**(before or {}), **texts}:
-            text = texts.get(key)
-            if before is None or text != before.get(key):
-                self._exchange(event, item.metadata, key, text, when)
-        self._texts[name] = texts
+            text = texts.get(key, "")
+            if before is None or text != before.get(key, ""):
+                known = self._written.pop(item.ref(key), {})
+                found = self._identities(event.object, item, key, text)
+                self._written[item.ref(key)] = {
+                    ref: known[ref]
+                    if ref in known and known[ref][0] == identity
+                    else (identity, when)
+                    for ref, identity in found.items()
+                }
+        self._texts[item.name] = texts
+
+    def take_earlier(self, listed: msgspec.Raw) -> None:
+        """Process an object as it was when the watch began.
+
+        Raises:
+            InvalidInput: the object is malformed.
+        """
+        item = decode(_Stored, listed)
+        if item.name not in self._texts:
+            self.take(WatchEvent("ADDED", listed))
+            return
+        for key in self._texts[item.name]:
+            before = self._identities(listed, item, key, item.texts.get(key, ""))
+            written = self._written.get(item.ref(key), {})
+            for ref, (identity, when) in written.items():
+                if not when.first:  # The first event shows the entry, or the entry's write.
+                    is_older = before.get(ref) == identity
+                    first, last = (0, item.metadata.revision) if is_older else (when.last,) * 2
+                    written[ref] = (identity, Written(first, last))
 
     def entries(self) -> Iterator[tuple[Ref, str, Written]]:
         """Yield the ref, identity and time of the write of each present entry."""
@@ -64,25 +109,15 @@ class StorePast:
             for ref, (identity, when) in written.items():
                 yield ref, identity, when
 
-    def _exchange(
-        self, event: WatchEvent, metadata: Metadata, key: str, text: str | None, when: Written
-    ) -> None:
-        """Replace the value of a key, or the spec of an object; None removes the entry."""
-        ref = Ref(metadata.namespace, metadata.name, key)
-        if not key:
-            ref = Ref.of_object(metadata.namespace, metadata.name)
-        items = self._written.pop(ref, {})
-        if text is None or len(text) > _MOST_BYTES:
-            return
+    def _identities(self, raw: msgspec.Raw, item: _Stored, key: str, text: str) -> dict[Ref, str]:
+        """Return the identities of the entries of a key, or of an object's spec, by ref."""
+        if not text or len(text) > _MOST_BYTES:
+            return {}
         if key:
-            entries = read_key(ref, text, 0.0)
+            entries = read_key(item.ref(key), text, 0.0)
         else:
-            entries = read_object(decode(ReservationObject, event.object), 0.0, self._home)
-        self._written[ref] = written = {}
-        for one in entries.reservations:
-            known = items.get(one.ref)
-            is_same = known is not None and known[0] == one.identity
-            written[one.ref] = known if known and is_same else (one.identity, when)
+            entries = read_object(decode(ReservationObject, raw), 0.0, self._home)
+        return {each.ref: each.identity for each in entries.reservations}
 
 
 class PodPast:
@@ -113,11 +148,3 @@ class PodPast:
         its deletion (False).
         """
         yield from self._bindings
-
-
-class _Stored(WireStruct, frozen=True):
-    """A store ConfigMap, or a Reservation."""
-
-    metadata: Metadata = Metadata()
-    data: dict[str, str] | None = None
-    spec: msgspec.Raw = msgspec.Raw(b"")

@@ -163,28 +163,51 @@ SPEC = {"owners": [{"pod": {"name": "web-0"}}], "node": "worker-1", "resources":
 TEXT = json.dumps({**SPEC, "ttl": "0"})
 
 
+OLDER = store(700, named=TEXT)
+
+
 @pytest.mark.parametrize(
-    ("listed", "edits", "phase"),
+    ("answers", "listed", "phase"),
     [
-        (store(700, named=TEXT), [edited(980, named=TEXT, more="{}")], Phase.CLAIMED),
-        (store(700, named=TEXT), [edited(960), edited(980, named=TEXT)], Phase.ACTIVE),
-        (store(700), [edited(980, named=TEXT)], Phase.ACTIVE),
-        (refused(410), [edited(940, named=TEXT), edited(980, named=TEXT)], Phase.CLAIMED),
-        (refused(410), [edited(980, named=TEXT)], Phase.ACTIVE),
-        (store(700, named=TEXT), [EXPIRED], Phase.ACTIVE),
+        ([[edited(980, named=TEXT, more="{}")]], OLDER, Phase.CLAIMED),
+        ([[edited(960), edited(980, named=TEXT)]], OLDER, Phase.ACTIVE),
+        ([[edited(980, named=TEXT)]], store(700), Phase.ACTIVE),
+        ([[edited(940, named=TEXT), edited(980, named=TEXT)]], refused(410), Phase.CLAIMED),
+        ([[edited(980, named=TEXT)]], refused(410), Phase.ACTIVE),
+        ([[EXPIRED], [edited(980, named=TEXT, more="{}")]], OLDER, Phase.CLAIMED),
+        ([refused(410), [edited(980, named=TEXT, more="{}")]], OLDER, Phase.CLAIMED),
+        ([[EXPIRED], [edited(980, named=TEXT)]], store(955), Phase.ACTIVE),
+        ([[EXPIRED], []], OLDER, Phase.CLAIMED),
+        ([[EXPIRED], []], store(955, named=TEXT), Phase.ACTIVE),
+        ([[EXPIRED]] * 12, None, Phase.ACTIVE),
     ],
-    ids=["older", "anew since", "younger", "seen before", "perhaps younger", "not remembered"],
+    ids=[
+        "older",
+        "anew since",
+        "younger",
+        "seen before",
+        "perhaps younger",
+        "older than what is remembered",
+        "older than what is remembered, refused at once",
+        "younger than what is remembered",
+        "not edited since",
+        "edited before what is remembered",
+        "nothing is remembered",
+    ],
 )
 async def test_an_entry_that_may_be_younger_is_looked_up(
-    listed: Any, edits: list[Any], phase: Phase
+    answers: list[Any], listed: Any, phase: Phase
 ) -> None:
-    items = {"items": [listed]} if isinstance(listed, dict) else listed
-    script: list[Any] = [now(1000), [shown("DELETED", 950, NAMED), bookmark(1000)], items]
-    script += [now(1000), [*edits, bookmark(1000)]]
+    script: list[Any] = [now(1000), [shown("DELETED", 950, NAMED), bookmark(1000)], now(1000)]
+    script += [[*each, bookmark(1000)] if isinstance(each, list) else each for each in answers]
+    script += [{"items": [listed]} if isinstance(listed, dict) else listed] if listed else []
     client, ledger = await read(*script, stores=(Watched("/stores"),), listed_at=990)
     assert ledger.phase(NAMED.ref) is phase
-    assert client.requests[2].params == {
-        "limit": "250",
-        "resourceVersion": "949",
-        "resourceVersionMatch": "Exact",
-    }
+    watched = [(request.params or {})["resourceVersion"] for request in client.requests[3:]]
+    assert watched[0] == "949"
+    if listed:
+        assert client.requests[-1].params == {
+            "limit": "250",
+            "resourceVersion": watched[-2],
+            "resourceVersionMatch": "Exact",
+        }
