@@ -29,15 +29,19 @@ class Pace:
         """Allow `burst` turns at once and `per_second` from then on."""
         self._every_s = 1 / per_second
         self._ahead_s = (burst - 1) / per_second
-        self._next = float("-inf")
+        self._next = self._last = float("-inf")
 
     def turn_in(self, now: float) -> float:
         """Take a turn; return how long to wait for it, in seconds."""
+        if now < self._last:  # The clock was set back.
+            self._next = now
+        self._last = now
         self._next = max(self._next, now - self._ahead_s) + self._every_s
         return max(0.0, self._next - self._every_s - now)
 
     async def wait(self, now: float, at: float = 0.0) -> None:
         """Take a turn, at a moment or later, and wait for it."""
+        at = at if at <= now + LAST_PAUSE_S else now  # The clock was set back.
         pause = max(at - now, self.turn_in(max(at, now)))
         if pause > 0:
             await asyncio.sleep(pause)
@@ -98,7 +102,7 @@ class Evictions(PacedMoves):
             result = await self._try(attempt, terms)
             if result is None:
                 again = self.clock() + attempt.backoff.failed()
-                if again <= until:
+                if 0 <= until - again <= terms.patience_s:  # Else the clock was set back.
                     heapq.heappush(due, (again, order, attempt))
                     continue
             why = "" if result is Result.SUCCESS else attempt.why

@@ -104,26 +104,30 @@ def seen(memory: Memory, readings: Readings, uids: Mapping[PodName, str]) -> Mem
         readings: of nodes and pods; a node that is missing keeps its last average, and its age.
         uids: UIDs of the existing pods; readings of other pods are dropped.
     """
-    latest = max((reading.at for reading in readings.nodes.values()), default=-math.inf)
+    latest = max((reading.at for reading in readings.nodes.values()), default=None)
     nodes = {
-        name: known for name, known in memory.nodes.items() if known.at >= latest - FORGOTTEN_S
+        name: known
+        for name, known in memory.nodes.items()
+        if latest is None or abs(known.at - latest) <= FORGOTTEN_S
     }
     for name, reading in readings.nodes.items():
         accounted = _accounted(reading, name, memory.moving)
-        nodes[name] = average(memory.nodes.get(name), accounted)
+        nodes[name] = average(nodes.get(name), accounted)
     pods: Mapping[PodName, tuple[str, Average]] = memory.pods
     if readings.pods:
         pods = {
-            name: (uid, average(_same(memory.pods.get(name), uid), readings.pods[name]))
+            name: (uid, average(_same(memory.pods.get(name), uid, measured), measured))
             for name, uid in uids.items()
-            if name in readings.pods
+            if (measured := readings.pods.get(name)) is not None
         }
     return replace(memory, nodes=nodes, pods=pods)
 
 
-def _same(before: tuple[str, Average] | None, uid: str) -> Average | None:
-    """Return a pod's average, unless another pod had its name then."""
-    return before[1] if before is not None and before[0] == uid else None
+def _same(before: tuple[str, Average] | None, uid: str, reading: Reading) -> Average | None:
+    """Return a pod's average; None if another pod had its name, or of before a set back clock."""
+    if before is None or before[0] != uid or before[1].at > reading.at + FORGOTTEN_S:
+        return None
+    return before[1]
 
 
 def _accounted(reading: Reading, node: str, moving: Iterable[Moving]) -> Reading:
@@ -187,7 +191,7 @@ def settled(memory: Memory, standing: Iterable[Standing], now: float) -> Memory:
                 _shift(nodes, heir.node, each.departure.usage, unseen)
         elif heirs.get(each.successor, each.runs_at) != each.runs_at:
             updated = replace(updated, runs_at=heirs[each.successor])
-        if now - each.departure.at < FORGOTTEN_S:
+        if abs(now - each.departure.at) < FORGOTTEN_S:
             moving.append(updated)
     return replace(memory, nodes=nodes, moving=tuple(moving))
 

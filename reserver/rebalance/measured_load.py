@@ -56,7 +56,7 @@ def counted(
     before: AnomalyCount, condition: AnomalyCondition, now: float, *, is_hot: bool
 ) -> AnomalyCount:
     """Return a node's count after one more round."""
-    if before.until is not None and now > before.until:
+    if before.until is not None and not 0 <= before.until - now <= condition.timeout_s:
         before = AnomalyCount()
     if before.until is None:
         if not is_hot:

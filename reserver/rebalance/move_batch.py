@@ -39,7 +39,7 @@ def resting(failed: Iterable[tuple[PodName, str, float]], now: float) -> Moving:
     return frozenset(
         pod
         for pod, times in failures.items()
-        if now < max(times) + min(LONGEST_REST_S, FIRST_REST_S * 2 ** min(len(times) - 1, 10))
+        if abs(now - max(times)) < min(LONGEST_REST_S, FIRST_REST_S * 2 ** min(len(times) - 1, 10))
     )
 
 

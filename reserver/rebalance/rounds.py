@@ -262,11 +262,12 @@ class Rebalancer:
                 done("failed", self.clock() - began)
             else:
                 done("done", self.clock() - began)
-            await self._rest(began + interval_s)
+            await self._rest(began, interval_s)
 
-    async def _rest(self, until: float) -> None:
+    async def _rest(self, began: float, interval_s: float) -> None:
         """Wait for the next round, and read load meanwhile: one reading may be of a peak."""
-        while (pause := until - self.clock()) > 0:
+        # A much longer pause is of a clock that was set back.
+        while 0 < (pause := began + interval_s - self.clock()) <= 2 * interval_s:
             await asyncio.sleep(min(pause, SAMPLE_S))
             if pause > SAMPLE_S:
                 await self.loads.sample()

@@ -118,7 +118,7 @@ def _usage(
     known = given.load.nodes.get(node.name)
     if known is None:
         return "it has no metrics"
-    age_s = given.now - known.at
+    age_s = abs(given.now - known.at)  # After the clock was set back, they are of any age.
     if 0 < args.node_metric_expiration_seconds <= age_s:
         return f"its metrics are {age_s:.0f} seconds old"
     running = sum(not pod.pod.finished for pod in given.pods.get(node.name, ()))

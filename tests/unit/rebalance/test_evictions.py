@@ -239,6 +239,30 @@ async def test_evictions_keep_to_their_rate(clock: Clock) -> None:
     assert clock.now == pytest.approx(1000 + (count - 10) / 5)
 
 
+async def test_evictions_keep_to_their_rate_though_the_clock_is_set_back(clock: Clock) -> None:
+    """The next one waited for as long as the clock was set back."""
+
+    def set_back(_: MoveOutcome) -> None:
+        clock.now -= 3600
+
+    client = ScriptedClient(*[DONE, EVENT] * 3)
+    reporter = OutcomeReporter(client, "host-1", set_back)
+    evictions = Evictions(client, clock, Pace(5, 1), reporter)
+    await evictions.carry_out([move(f"web-{n}") for n in range(3)], Terms())
+    assert clock.now < 1000 - 2 * 3600
+
+
+async def test_an_eviction_is_tried_again_soon_though_the_clock_is_set_back(clock: Clock) -> None:
+    def set_back() -> Any:
+        clock.now -= 3600
+        return DONE
+
+    client = ScriptedClient(FORBIDDEN_FOR_NOW, set_back, EVENT, DONE, EVENT)
+    outcomes = await carried_out(client, clock, move(), move("web-1"))
+    assert [outcome.result for outcome in outcomes] == [Result.SUCCESS] * 2
+    assert clock.now < 1000 - 3600 + 20
+
+
 def test_who_has_waited_may_do_as_much_at_once_as_in_the_beginning() -> None:
     pace = Pace(per_second=2, burst=3)
     assert [pace.turn_in(0) for _ in range(5)] == [0, 0, 0, 0.5, 1.0]

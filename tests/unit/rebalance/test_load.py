@@ -43,6 +43,10 @@ def successor(
     return Standing(uid, "rs-web", node, created_at, runs_at)
 
 
+def pods_read(at: float, used: float) -> Readings:
+    return Readings(pods={WEB: Reading({"cpu": used}, at, 15.0)})
+
+
 def test_the_first_reading_is_what_is_known() -> None:
     assert cpu(remembered(read(0, n1=4000))) == {"n1": 4000}
 
@@ -76,17 +80,22 @@ def test_a_node_that_is_not_read_keeps_its_last_average_and_its_age() -> None:
     assert memory.nodes["n2"].at == 0
 
 
+def test_readings_count_though_the_clock_was_set_back() -> None:
+    """The old average was taken for fresh until the clock showed its time again."""
+    memory = seen(remembered(read(4000, n1=9000)), pods_read(4000, 9000), {WEB: "uid"})
+    memory = seen(remembered(read(400, n1=100), memory=memory), pods_read(400, 100), {WEB: "uid"})
+    assert cpu(memory) == {"n1": 100}
+    assert memory.pods[WEB][1].usage == {"cpu": 100}
+
+
 def test_a_node_that_was_not_read_for_long_is_forgotten() -> None:
     memory = remembered(read(0, n1=1000, n2=500), read(FORGOTTEN_S + 1, n1=1000))
     assert cpu(memory) == {"n1": 1000}
 
 
 def test_readings_of_a_pod_are_not_mixed_with_those_of_another_of_its_name() -> None:
-    def pods(at: float, used: float) -> Readings:
-        return Readings(pods={WEB: Reading({"cpu": used}, at, 15.0)})
-
-    memory = seen(NOTHING_SEEN, pods(0, 4000), {WEB: "first"})
-    memory = seen(memory, pods(15, 100), {WEB: "second"})
+    memory = seen(NOTHING_SEEN, pods_read(0, 4000), {WEB: "first"})
+    memory = seen(memory, pods_read(15, 100), {WEB: "second"})
     assert memory.pods[WEB][1].usage == {"cpu": 100}
 
 
@@ -176,6 +185,7 @@ def test_a_move_that_nobody_completes_is_forgotten_in_the_end() -> None:
     memory = departed(remembered(read(100, n1=4000)), [GONE])
     assert settled(memory, [], 100 + FORGOTTEN_S - 1).moving
     assert not settled(memory, [], 100 + FORGOTTEN_S).moving
+    assert not settled(memory, [], 100 - FORGOTTEN_S).moving  # The clock was set back.
 
 
 def test_a_pod_without_controller_has_no_successor_and_takes_no_room() -> None:

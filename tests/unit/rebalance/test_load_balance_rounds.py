@@ -18,7 +18,7 @@ from reserver.rebalance.load import (
     settled,
 )
 from reserver.rebalance.load_comparison import BalanceInput
-from reserver.rebalance.measured_load import NO_ROUNDS, Rounds
+from reserver.rebalance.measured_load import NO_ROUNDS, AnomalyCount, Rounds, counted
 from reserver.rebalance.readings import Reading, Readings
 from reserver.rebalance.strategies.low_node_load import balance
 from tests.unit.rebalance.loaded import NOW, World, cores, hot_and_cool, node, pod, pool
@@ -218,3 +218,12 @@ def test_a_load_that_stays_high_is_moved_once_and_then_it_is_quiet() -> None:
     )
     world.go_on(args, every=60, minutes=60)
     assert world.moves == [("n1", "n2")] * 4
+
+
+@pytest.mark.parametrize(("now", "is_forgotten"), [(NOW + 59, False), (NOW - 3600, True)])
+def test_a_node_counts_as_hot_for_its_timeout_even_if_the_clock_is_set_back(
+    now: float, *, is_forgotten: bool
+) -> None:
+    hot = AnomalyCount(hot=6, until=NOW + 60, seen_at=NOW)
+    after = counted(hot, AnomalyCondition(timeout_s=60), now, is_hot=False)
+    assert (after == AnomalyCount()) is is_forgotten

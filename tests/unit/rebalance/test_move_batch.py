@@ -7,7 +7,7 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.rebalance.cluster_state import ClusterState, ListedPod, Owner
-from reserver.rebalance.move_batch import Division, chains, divide, once
+from reserver.rebalance.move_batch import Division, chains, divide, once, resting
 from reserver.rebalance.plan import PlannedMove
 from tests.unit.rebalance.build import cluster_of, pod
 
@@ -115,3 +115,11 @@ def test_no_more_are_written_than_may_be_under_way() -> None:
     assert divided(move("a"), move("b"), move("old"), move("c"), most=2) == Division(
         (move("a"), move("b")), (move("old"),), 1
     )
+
+
+@pytest.mark.parametrize(("now", "rests"), [(4299.0, True), (4300.0, False), (400.0, False)])
+def test_a_pod_whose_move_has_failed_rests_for_minutes_even_if_the_clock_is_set_back(
+    now: float, *, rests: bool
+) -> None:
+    pod = PodName("shop", "a"), "uid"
+    assert resting([(*pod, 4000.0)], now) == ({pod} if rests else set())

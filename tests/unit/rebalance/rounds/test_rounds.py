@@ -72,6 +72,23 @@ async def test_a_round_that_fails_is_followed_by_another(
     assert slept == [SAMPLE_S] * 5
 
 
+async def test_the_next_round_comes_though_the_clock_was_set_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(path, NO_ANSWER, *CLUSTER, dry_run=True)
+    reported: list[str] = []
+
+    async def sleep(_: float) -> None:
+        if world.now < 0:
+            raise asyncio.CancelledError
+        world.now -= 3600
+
+    monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await world.rebalancer.run(60.0, lambda outcome, _: reported.append(outcome))
+    assert reported == ["failed", "done"]
+
+
 async def test_rounds_as_one_name_each_node_and_move_once() -> None:
     first = Round(plan=Plan(moves=(MOVE,)), settled=Settled(("a",), ("b",)))
     later = Round(plan=Plan(moves=(OTHER,)), settled=Settled(("c",), ("b",)))
