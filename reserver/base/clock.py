@@ -89,6 +89,9 @@ class SteadyClock:
         return Moment(tick + self._offset_s, self._set_back)
 
 
+_ELAPSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 def elapsed() -> float:
     """Return monotonic seconds; on Linux they include the time of a suspended machine."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.clock_gettime(_ELAPSED)

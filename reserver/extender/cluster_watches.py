@@ -50,19 +50,20 @@ def cluster_reflectors(client: ApiClient, state: State) -> Iterable[Reflector]:
 
 def pod_view(state: State) -> ObjectView[PodObject]:
     """Return a view that updates the state's pods, and notifies the listener of each change."""
+    pods = state.pods
 
     def seen(pod: PodObject, listed: bool) -> None:  # noqa: FBT001 - as the view calls it
         marks = (pod.metadata.annotations or {}).get(MARKS_ANNOTATION)
         if marks is not None:
             state.listener.on_pod_patched(pod.metadata.namespace, marks)
         value = pod.value()
-        before = state.pods.get(value.name)
+        before = pods.get(value.name)
         state.pod_seen(value, listed=listed)
         state.unreadable.trust(value.name)
-        state.listener.on_pod_changed(before, state.pods.get(value.name))
+        state.listener.on_pod_changed(before, pods.get(value.name))
 
     def known(key: Key) -> Pod | None:
-        return state.pods.get(PodName(*key))
+        return pods.get(PodName(*key))
 
     def gone(key: Key) -> None:
         before = known(key)
@@ -81,7 +82,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         PodObject,
         seen=seen,
         gone=gone,
-        known=lambda: chain(state.pods, filter(_has_namespace, state.unreadable)),
+        known=lambda: chain(pods, filter(_has_namespace, state.unreadable)),
         has_successor=lambda key, uid: (pod := known(key)) is not None and pod.uid != uid,
         revision_of=lambda key: pod.revision if (pod := known(key)) else UNKNOWN,
         broken=broken,

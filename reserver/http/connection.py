@@ -253,7 +253,7 @@ class HttpConnection(asyncio.Protocol):
             return
         status = answer.status
         head = (
-            f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+            f"HTTP/1.1 {int(status)} {status.phrase}\r\n"
             f"Content-Type: {answer.content_type}\r\n"
             f"Content-Length: {len(answer.body)}\r\n"
             f"Date: {_date(int(time()))}\r\n"

@@ -178,8 +178,9 @@ class ProcessReadiness:
         self._check_pulse()
         if self.lease is not None and (obstacle := self.lease.obstacle()):
             return (obstacle,)
-        # A list takes a third less than a generator, and this runs thrice for each pod.
-        obstacles = [why for reflector in self.reflectors if (why := reflector.obstacle())]
+        # Lists take a third less than generators, and this runs thrice for each pod.
+        behind = [reflector for reflector in self.reflectors if not reflector.current.is_set()]
+        obstacles = [why for reflector in behind if (why := reflector.obstacle())]
         if self.etcd.obstacle:
             obstacles.append(self.etcd.obstacle)
         if not obstacles and not self.state.is_complete:

@@ -6,7 +6,6 @@ A listener only queues the changed object; its own loop does the work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partialmethod
 from typing import Any
 
 from reserver.cluster.pod import Pod
@@ -79,8 +78,11 @@ class Listeners(Listener):
             if handler is not None:
                 handlers.append(handler)
 
-    def notify(self, event: str, *change: Any) -> None:  # noqa: ANN401 - of any event
-        """Notify each listener of a change; `event` is the name of the method."""
+
+def _notifying(event: str) -> Callable[..., None]:
+    """Return the method of `Listeners` for an event: it notifies each listener."""
+
+    def notify(self: Listeners, *change: Any) -> None:  # noqa: ANN401 - of any event
         for handler in self._handlers[event]:
             try:
                 handler(*change)
@@ -89,9 +91,11 @@ class Listeners(Listener):
             except Exception as exc:  # noqa: BLE001 - the others are notified all the same
                 self._failed(change[0], exc)
 
+    return notify
+
 
 for _event in _EVENTS:
-    setattr(Listeners, _event, partialmethod(Listeners.notify, _event))
+    setattr(Listeners, _event, _notifying(_event))
 
 
 def _handler(listener: Listener, event: str) -> Callable[..., None] | None:

@@ -113,8 +113,9 @@ class CustomResource(msgspec.Struct, frozen=True):
 
 
 @cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - a type, as msgspec takes it
-    return msgspec.json.Decoder(kind)
+def _decoder(kind: Any) -> tuple[msgspec.json.Decoder[Any], int]:  # noqa: ANN401 - a type
+    """Return the decoder of a type, and the most bytes that it reads; 0 for any number."""
+    return msgspec.json.Decoder(kind), getattr(kind, "MOST_BYTES", 0)
 
 
 def decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
@@ -123,12 +124,12 @@ def decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
     Raises:
         InvalidInput: the JSON is too long, malformed, or of another shape; with the path.
     """
-    most = getattr(kind, "MOST_BYTES", 0)
+    decoder, most = _decoder(kind)  # type: ignore[arg-type]  # types do hash
     if most and len(raw) > most:
         problem = f"{len(raw)} bytes are too many to be read"
         raise InvalidInput("", problem, f"keep it under {most}")
     try:
-        decoded: T = _decoder(kind).decode(raw)  # type: ignore[arg-type]  # types do hash
+        decoded: T = decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise from_msgspec(exc, "send the object as the Kubernetes API defines it") from exc
     return decoded

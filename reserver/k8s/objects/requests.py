@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 import msgspec
 
@@ -144,6 +145,10 @@ def request_of(key: bytes, spec: Requesting, status: Actuated) -> Mapping[str, i
     return known
 
 
+_RESOURCES = attrgetter("name", "resources", "restart_policy")
+_ACTUATED = attrgetter("name", "allocated_resources", "resources")
+
+
 def requesting(spec: Requesting, status: Actuated) -> bytes:
     """Return all inputs of a pod's request, as a cache key.
 
@@ -151,8 +156,10 @@ def requesting(spec: Requesting, status: Actuated) -> bytes:
         InvalidInput: the inputs are too long to be read (`limits.POD`).
     """
     _check_containers(spec, status)
-    containers = [_resources(spec.containers), _resources(spec.init_containers)]
-    statuses = [_actuated(status.container_statuses), _actuated(status.init_container_statuses)]
+    specs = spec.containers, spec.init_containers
+    containers = [[*map(_RESOURCES, each or ())] for each in specs]
+    reported = status.container_statuses, status.init_container_statuses
+    statuses = [[*map(_ACTUATED, each or ())] for each in reported]
     whole = (spec.resources, spec.overhead, status.allocated_resources, status.resources)
     infeasible = is_resize_infeasible(status.conditions or ())
     claimed = bytes(status.node_allocatable_resource_claim_statuses)
@@ -173,14 +180,6 @@ def _check_containers(spec: Requesting, status: Actuated) -> None:
         if listed and len(listed) > POD.containers:
             problem = f"{len(listed)} are too many to read"
             raise InvalidInput(path, problem, f"write {POD.containers} at most")
-
-
-def _resources(containers: Sequence[ContainerSpec] | None) -> list[object]:
-    return [(each.name, each.resources, each.restart_policy) for each in containers or ()]
-
-
-def _actuated(statuses: Sequence[ContainerStatus] | None) -> list[object]:
-    return [(each.name, each.allocated_resources, each.resources) for each in statuses or ()]
 
 
 def _pod_resources(spec: Requesting, status: Actuated) -> PodResources:

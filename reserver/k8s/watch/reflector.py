@@ -53,6 +53,7 @@ class Reflector:
         view: the view to keep up to date.
         is_optional: the API server need not serve the collection.
         enclosing: CRDs or namespaces; while one is being deleted or gone, the view is frozen.
+        current: set while the watch has shown all changes before its start.
         synced: set once the collection has been listed.
         absent: the API server does not serve the collection, so it is empty.
         lists: number of lists.
@@ -88,6 +89,7 @@ class Reflector:
         self._backoff = Backoff(*_BACKOFF_S)
         self._complaint = ""
         self._lag = Lag()
+        self.current = self._lag.over
         self._accepted_at: float | None = None  # Start of the open watch.
         self._watching: asyncio.TaskGroup | None = None  # Tasks of the open watch.
         self._catching_up: asyncio.Task[None] | None = None
@@ -102,11 +104,6 @@ class Reflector:
         """Return path and selector of the collection."""
         selector = ",".join(f"{key}={value}" for key, value in self.selector.items())
         return f"{self.path}?{selector}" if selector else self.path
-
-    @property
-    def current(self) -> asyncio.Event:
-        """Set while the watch has shown all changes before its start."""
-        return self._lag.over
 
     def distrust(self, seconds: float) -> None:
         """Treat changes of the last seconds as missed until the watch has shown them."""
