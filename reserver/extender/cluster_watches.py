@@ -86,6 +86,7 @@ def pod_view(state: State) -> ObjectView[PodObject]:
         has_successor=lambda key, uid: (pod := known(key)) is not None and pod.uid != uid,
         revision_of=lambda key: pod.revision if (pod := known(key)) else UNKNOWN,
         broken=broken,
+        began=state.pods_shown,
         ended=state.pods_listed,
     )
 

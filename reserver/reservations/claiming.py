@@ -43,21 +43,23 @@ class Claiming(Lifecycle):
         elif account.reservation.reusable and self._give_back(account, pod.uid):
             self._settle(account)
 
-    def bound(self, pod: Pod, *, exact: bool) -> None:
+    def bound(self, pod: Pod, *, exact: bool, after: int = 0) -> None:
         """Handle a new binding: it ends the reservations that name the pod, if written before it.
 
         Mirror pods are skipped: kubelets choose their names, and their node is fixed anyway.
 
         Args:
-            pod: the bound pod; a reservation that may be newer than its revision may be for
-                another pod of that name, or for a move.
+            pod: the bound pod; a reservation that may be newer than its binding may be for another
+                pod of that name, or for a move.
             exact: the revision is the binding's own resourceVersion, not a later change's.
+            after: if not exact, a resourceVersion at which the pod was not bound yet.
         """
         if pod.is_mirror:
             return
+        latest = pod.revision if exact else after
         for account in self._register.naming(pod.name):
             written = min(entry.written for entry in account.entries)
-            is_before = written == ANY_TIME or written.last <= pod.revision
+            is_before = written == ANY_TIME or written.last <= latest
             if account.reservation.recurrence is not None:  # It may be for an earlier one.
                 is_before = exact and account.reservation.is_for(self._now)
             if self._phase(account) not in OVER and is_before:

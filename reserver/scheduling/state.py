@@ -123,7 +123,7 @@ class State(CapacityState):
             for identity in tuple(pod.claims):
                 self.ledger.claim(identity, pod)
             if not was_bound:
-                self.ledger.bound(pod, exact=not listed)
+                self.ledger.bound(pod, exact=not listed, after=self._shown)
             if pod.finished:
                 self.ledger.pod_over(pod)
 

@@ -49,6 +49,7 @@ class ObjectView(Generic[T]):
         revision_of: returns the resourceVersion of a cached object; 0 for none.
         broken: called with each object that cannot be read: its cached state is out of date from
             then on.
+        began: called before each list with a resourceVersion: all changes up to it were shown.
         ended: called with the resourceVersion of each complete list.
         events: the struct of a watch event.
         unreadable: number of objects that were skipped because they could not be read.
@@ -63,6 +64,7 @@ class ObjectView(Generic[T]):
     _: KW_ONLY
     revision_of: Callable[[Key], int] = _kept_by_nobody
     broken: Callable[[Key, T | msgspec.Raw], None] = lambda *_: None
+    began: Callable[[int], None] = lambda _: None
     ended: Callable[[int], None] = lambda _: None
 
     def __post_init__(self) -> None:
@@ -117,6 +119,7 @@ class ObjectView(Generic[T]):
             seen: all changes up to this resourceVersion were shown; 0 for none.
         """
         self._seen_up_to = seen
+        self.began(seen)
         self._unlisted = set(self.known())
         self._is_listed_anew = True
 

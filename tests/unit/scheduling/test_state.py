@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
+from reserver.extender.cluster_watches import pod_view
 from reserver.reservations.enums import Phase
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Reservation, Written
 from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.state import State
 from tests.builders import NOW, held, name, node, pod, ref, requested, reservation, state_of
@@ -202,6 +203,24 @@ def test_until_all_is_listed_a_bound_pod_ends_only_what_its_binding_names() -> N
     state.pod_seen(BOUND, listed=True)
     assert state.ledger.phase(SEAT.ref) is Phase.CLAIMED
     assert state.ledger.phase(later.ref) is Phase.ACTIVE
+
+
+@pytest.mark.parametrize("written", [8, 12])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_binding_that_a_list_shows_ends_only_what_was_there_before_the_gap(
+    state: State, *, is_own: bool, written: int
+) -> None:
+    """Bound at 10, and changed at 14: at 12 somebody reserved for the next pod of that name."""
+    pending = dataclasses.replace(OWNER, revision=5)
+    state.pod_seen(pending)
+    if is_own:
+        state.assume(pending, "worker-2", ())
+        state.confirm(pending.uid)
+    again = reservation("again", cpu="1")
+    state.ledger.put(again, Written(written, written))
+    pod_view(state).list_began(9)
+    state.pod_seen(dataclasses.replace(pending, node="worker-2", revision=14), listed=True)
+    assert state.ledger.phase(again.ref) is (Phase.CLAIMED if written == 8 else Phase.ACTIVE)
 
 
 def test_a_reservation_written_for_a_pod_that_is_bound_already_is_not_ended_by_its_changes(
