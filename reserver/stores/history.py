@@ -163,6 +163,7 @@ class HistoryReader:
         now = await latest(self._client, collection)
         back = now - since if since else min(_FARTHEST, now - 1) if now > _YOUNG else 0
         while back > 0:
+            past.begin_again()  # The try before may have ended halfway.
             if await self._reach(collection, now - back, now, past):
                 return range(now - back, now)
             back = back * 3 // 4

@@ -57,6 +57,10 @@ class StorePast:
     def __init__(self, home: str) -> None:
         """Begin without events; `home` is Reserver's own namespace."""
         self._home = home
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Drop all events: after a gap, an unchanged text may have been written anew."""
         self._written: dict[Ref, dict[Ref, tuple[str, Written]]] = {}  # By key.
         self._texts: dict[_Names, Mapping[str, str]] = {}
 
@@ -126,6 +130,9 @@ class PodPast:
     def __init__(self) -> None:
         self._bound_at: dict[str, int] = {}
         self._bindings: list[tuple[Pod, bool]] = []
+
+    def begin_again(self) -> None:
+        """Keep all bindings: a gap in the events does not change them."""
 
     def take(self, event: WatchEvent) -> None:
         """Process the next event of a watch.

@@ -211,3 +211,14 @@ async def test_an_entry_that_may_be_younger_is_looked_up(
             "resourceVersion": watched[-2],
             "resourceVersionMatch": "Exact",
         }
+
+
+async def test_what_was_read_before_a_gap_dates_no_entry_after_it() -> None:
+    """A watch ends, and where it would go on is forgotten: perhaps the entry was written anew."""
+    first, second = shown("DELETED", 940, NAMED), shown("DELETED", 970, NAMED)
+    second["object"]["metadata"]["uid"] = "v"
+    script: list[Any] = [now(1000), [first, second, bookmark(1000)], now(1000)]
+    script += [[edited(950, named=TEXT)], refused(410)]
+    script += [[edited(980, named=TEXT, more="{}"), bookmark(1000)], refused(410)]
+    _, ledger = await read(*script, stores=(Watched("/stores"),), listed_at=990)
+    assert ledger.phase(NAMED.ref) is Phase.ACTIVE
