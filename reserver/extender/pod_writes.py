@@ -20,6 +20,7 @@ from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.k8s.objects.times import show_moment
 from reserver.scheduling.bind import BindVerdict
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Recall
+from reserver.stores.status import MayWrite, always
 
 log = structlog.get_logger(__name__)
 
@@ -33,10 +34,16 @@ _MOST_FAILURES = 4
 class PodWrites:
     """The writes of pods for decisions."""
 
-    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
-        """Write through a client; `clock` gives unix seconds."""
+    def __init__(
+        self, client: ApiClient, clock: Callable[[], float], may_delete: MayWrite = always
+    ) -> None:
+        """Write through a client; `clock` gives unix seconds.
+
+        `may_delete` returns whether this process decides, on a state that etcd confirms.
+        """
         self._client = client
         self._clock = clock
+        self._may_delete = may_delete
 
     async def read_pod(self, name: PodName) -> Pod:
         """Return the present version of a pod from the API server.
@@ -127,10 +134,13 @@ class PodWrites:
         """Delete borrowers.
 
         Raises:
-            ApiError: a deletion failed; the others succeeded, unless the API server is away.
+            ApiError: a deletion failed; the others succeeded, unless the API server is away, or
+                another process may decide by now.
         """
         refused: ApiError | None = None
         for each in borrowers:
+            if not await self._may_delete():
+                raise ApiError(0, "NotReady", "reserver does not see the cluster as it is now")
             try:
                 await self._delete(each)
             except ApiError as exc:

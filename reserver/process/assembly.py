@@ -154,7 +154,7 @@ class Assembly:
     def _make_loops(self, settings: Settings, client: ApiClient) -> None:
         """Make the loops that act on changes of the state and the stores."""
         clock = self.clock
-        self.pod_writes = PodWrites(client, clock)
+        self.pod_writes = PodWrites(client, clock, self._is_up_to_date)
         self.recorder = Recorder(client, clock)
         self.requeue = Requeue(
             self.pod_writes,

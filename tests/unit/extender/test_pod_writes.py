@@ -269,6 +269,20 @@ async def test_a_borrower_that_is_not_deleted_is_an_error() -> None:
         await PodWrites(client, lambda: 0.0).recall([WEB])
 
 
+async def test_no_borrower_is_deleted_by_who_may_not_decide_any_more() -> None:
+    """The effect of a Filter call may be carried out long after it: the Lease may be lost."""
+    client, allowed = ScriptedClient({}, {}), [True, False]
+
+    async def may_delete() -> bool:
+        return allowed.pop(0)
+
+    writes = PodWrites(client, lambda: 0.0, may_delete)
+    with pytest.raises(ApiError, match="does not see the cluster"):
+        await writes.carry_out(Recall(pod("owner"), "worker-1", (WEB, replace(WEB, uid="other"))))
+    assert [request.verb for request in client.requests] == ["patch", "delete"]
+    assert not allowed
+
+
 async def test_one_borrower_that_cannot_be_deleted_keeps_no_other() -> None:
     client = ScriptedClient({}, refused(403), {}, {})
     with pytest.raises(ApiError):
