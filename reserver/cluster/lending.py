@@ -7,7 +7,7 @@ it has in a slot of its own that comes back is not borrowed: an owner would gain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from itertools import chain, starmap
 from math import inf
 from types import MappingProxyType
@@ -21,8 +21,7 @@ MOST_BORROWERS = 500
 chooses their number, and an owner's call reads each of them."""
 
 MOST_CLOSED_S = 300.0
-"""Longest time for which a recall closes a node, in seconds; a moment further away was set before
-the clock was set back."""
+"""Longest recall of a node, in seconds; a later end was set before the clock was set back."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -49,11 +48,10 @@ class _Asking(NamedTuple):
 
 
 class _Lent(NamedTuple):
-    """The borrowed and the remaining lent room of a node."""
+    """The borrowed room of a node, and the remaining loans, one for each priority."""
 
     borrowed: Mapping[str, int]
     left: Sequence[Loan]
-    """Remaining loans, one for each priority; empty while a borrower is terminating."""
 
 
 class Lending:
@@ -82,6 +80,7 @@ class Lending:
         self._reopens_at = inf
         self._lent: dict[str, _Lent] = {}
         self._asking: dict[str, Sequence[_Asking]] = {}
+        self._in_own_slots: set[str] = set()
 
     def set(self, node: str, held: Mapping[str, int], loans: Sequence[Loan]) -> None:
         """Set the held amounts of a node, and the loans of its holds."""
@@ -138,8 +137,7 @@ class Lending:
     def recall(self, node: str, until: float) -> None:
         """Stop lending on a node until a moment (unix seconds): its holds need the room.
 
-        A later moment of an earlier recall stays, unless it is further away than `MOST_CLOSED_S`:
-        then it was set before the clock was set back.
+        A later end of an earlier recall stays, unless it is further away than `MOST_CLOSED_S`.
         """
         before = self._recalled.get(node, until)
         self._recalled[node] = before if until < before < until + MOST_CLOSED_S else until
@@ -167,7 +165,6 @@ class Lending:
         """Return the borrowed amounts of a node.
 
         Args:
-            node: name of the node.
             gone: UIDs of borrowers that are not counted.
             repaid: loans, or parts of them, that are not lent any more.
         """
@@ -195,7 +192,7 @@ class Lending:
         return found
 
     def left_beside(self, priority: int, node: str, repaid: Sequence[Loan]) -> Mapping[str, int]:
-        """Return the amounts that a pod may borrow on a node after it has repaid some loans."""
+        """Return the amounts that a pod may borrow on a node after it has repaid loans."""
         matched = _matched(_less(self._loans[node], repaid), self._asking_on(node))
         return total(
             {name: amount - taken.get(name, 0) for name, amount in loan.amounts.items()}
@@ -210,12 +207,18 @@ class Lending:
             self._asking.pop(node, None)
         self.on_change(node)
 
+    def slots_changed(self, node: str, claimants: KeysView[str] | None) -> None:
+        """Note that slots of these pods (UIDs), or of any, on a node with borrowers differ."""
+        is_other = claimants is not None and claimants.isdisjoint(self._borrowers[node].keys())
+        self.changed(node, only_loans=is_other and node not in self._in_own_slots)
+
     def _asking_on(self, node: str) -> Sequence[_Asking]:
         """Return what the borrowers of a node may have borrowed, cached until it changes."""
         asking = self._asking.get(node)
         if asking is None:
             pods = self._borrowers.get(node, {})
             own = self.own_slots(node, pods) if pods else _NO_SLOTS
+            (self._in_own_slots.add if own else self._in_own_slots.discard)(node)
             found = (_Asking(pod, _beyond(pod, own.get(uid))) for uid, pod in pods.items())
             asking = self._asking[node] = [each for each in found if each.amounts]
         return asking
@@ -230,11 +233,10 @@ class Lending:
             asking = self._asking_on(node)
             is_leaving = any(pod.terminating and not pod.lingers for pod, _ in asking)
             is_closed = is_leaving or len(self._borrowers.get(node, ())) >= MOST_BORROWERS
-            borrowed: dict[str, int] = {}
+            matched = [*_matched(self._loans[node], asking)]
+            borrowed = total(taken for _, taken in matched)
             left: dict[int, dict[str, int]] = {}
-            for loan, taken in _matched(self._loans[node], asking):
-                for name, amount in taken.items():
-                    borrowed[name] = borrowed.get(name, 0) + amount
+            for loan, taken in matched:
                 rest = left.setdefault(loan.below, {})
                 for name, amount in loan.amounts.items():
                     rest[name] = rest.get(name, 0) + amount - taken.get(name, 0)
@@ -278,7 +280,6 @@ def _matched(
 
     Args:
         loans: in ascending order of priority.
-        asking: the borrowers.
     """
     waiting = sorted(asking, key=lambda each: each.pod.priority, reverse=True)
     # A borrower chooses the number of its other resources.

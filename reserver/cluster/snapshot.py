@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from typing import NamedTuple
@@ -201,18 +201,18 @@ class Snapshot(WholeNodes):
     def _set_held(self, node: str, held: Totals) -> None:
         self._set(HELD, node, self._with_rest(node, held) if node in self.whole_nodes else held)
 
-    def set_returning(self, node: str, totals: Mapping[str, int]) -> None:
-        """Set the amounts of a node's pods that reservations hold again once these pods end."""
+    def set_returning(self, node: str, totals: Mapping[str, int], claimants: KeysView[str]) -> None:
+        """Set the amounts that reservations hold again once pods end; one has these claimants."""
         if totals or node in self._row_of:
             row = self._ensure_row(node)  # May replace the arrays.
             self._guard(node, row, is_guarded=bool(totals) or bool(self.has_holds[row]))
             self._set(RETURNING, node, totals)
-        self.recount_borrowed(node)
+        self.recount_borrowed(node, claimants)
 
-    def recount_borrowed(self, node: str) -> None:
-        """Count anew what borrowers take on a node: other slots there are their own."""
+    def recount_borrowed(self, node: str, claimants: KeysView[str] | None = None) -> None:
+        """Count anew what borrowers take on a node: slots of these pods, or of any, differ."""
         if node in self.lending.nodes():
-            self.lending.changed(node)
+            self.lending.slots_changed(node, claimants)
             with self.borrowed_once() as postponed:
                 postponed.setdefault(node, None)
 

@@ -7,7 +7,7 @@ nodes change between two calls: so the amounts are cached, and computed again fo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from cachetools import LRUCache
@@ -32,7 +32,7 @@ class _Found:
     """
 
     cells: Int64s
-    stale: set[int]
+    stale: set[int] = field(default_factory=set)
 
 
 class Concessions:
@@ -50,6 +50,7 @@ class Concessions:
         self._yielding = yielding
         self._nodes = nodes
         self._shape = (0, 0, 0)
+        self._changed: set[int] = set()  # Rows, for all priorities.
         self._found: LRUCache[tuple[int, bool], _Found]
         self._found = LRUCache(_MOST_BYTES, lambda each: each.cells.nbytes)
         snapshot.lending.on_change = self.changed
@@ -58,8 +59,7 @@ class Concessions:
         """Mark a node's row as stale."""
         row = self._snapshot.row(node)
         if row is not None:
-            for found in self._found.values():
-                found.stale.add(row)
+            self._changed.add(row)
 
     def of(self, priority: int, now: float, *, borrows: bool) -> Int64s | None:
         """Return the amounts that pods may take: int64, columns × rows; None if nothing.
@@ -77,6 +77,10 @@ class Concessions:
         if shape != self._shape:
             self._found.clear()
             self._shape = shape
+        if self._changed:
+            for each in self._found.values():
+                each.stale |= self._changed
+            self._changed.clear()
         found = self._found.get((priority, borrows))
         if found is None:
             rows = snapshot.rows([*{*self._nodes, *lenders}])

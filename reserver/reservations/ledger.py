@@ -23,7 +23,6 @@ from reserver.reservations.entry import Entry, inherit
 from reserver.reservations.enums import Phase
 from reserver.reservations.index import raising
 from reserver.reservations.listener import NOBODY, Listener
-from reserver.reservations.node_holds import NOTHING
 from reserver.reservations.placement import Parts, clipped
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recovery import RecoveredClaims
@@ -100,7 +99,7 @@ class Ledger(Claiming):
             self._claims.rename(before.identity, judged.identity)
         with sparing(partial(self._failed, reservation.ref)):
             account = self._register[reservation.ref]
-            self._holdings.recount_borrowers(account.holds if account.claimants else ())
+            self._holdings.recount_borrowers(account.holds, account.claimants.keys())
 
     def _let_go(self, account: Account) -> None:
         """Drop the claims that name a former expiry of a reservation."""
@@ -239,7 +238,7 @@ class Ledger(Claiming):
     def _move(self, account: Account, parts: Parts) -> None:
         account.obstacle, account.is_edited = "", False
         for hold in account.move(parts):
-            self._holdings.hold(hold, NOTHING)
+            self._holdings.hold(hold, account.claimants.keys())
         for entry in account.entries:
             self._claims.give_slots(account, entry)
 
@@ -284,7 +283,7 @@ class Ledger(Claiming):
         if len(account.entries) == 1:
             for hold in account.holds:
                 hold.slots = 0
-                self._holdings.hold(hold, NOTHING)
+                self._holdings.hold(hold, account.claimants.keys())
             self._expect_none(account)
         entry = self._register.remove(ref)
         if entry.reservation.identity != successor:

@@ -246,9 +246,9 @@ class Lifecycle(LedgerView):
         self._judge_use(account)
         self._holdings.reorder(account.holds)
         left, _ = account.left() if self._is_active(account) else ({}, 0)
-        comes_back = self._comes_back(account)
+        hold_slots = partial(self._hold_slots, account, comes_back=self._comes_back(account))
         for hold in account.holds:
-            self._hold_slots(hold, left.get(hold.reservation.node, 0), comes_back=comes_back)
+            hold_slots(hold, left.get(hold.reservation.node, 0))
 
     def _judge_use(self, account: Account) -> None:
         """Update the idle time of a reservation with `releaseIfIdle`."""
@@ -260,14 +260,14 @@ class Lifecycle(LedgerView):
         account.idle_since = since
         self._expect_turns(account)
 
-    def _hold_slots(self, hold: Hold, slots: int, *, comes_back: bool) -> None:
+    def _hold_slots(self, account: Account, hold: Hold, slots: int, *, comes_back: bool) -> None:
         reservation = hold.reservation
         number = reservation.slots - slots if comes_back else 0
         number += slots if reservation.lends_below is not None else 0
         returning = times(reservation.resources, number) if number else NOTHING
         if slots != hold.slots or returning != hold.returning:
             amounts = times(reservation.resources, slots) if slots else NOTHING
-            self._holdings.hold(hold, amounts, returning)
+            self._holdings.hold(hold, account.claimants.keys(), amounts, returning)
             hold.slots = slots
 
     def _settle_claim(self, account: Account, node: str) -> None:
@@ -285,7 +285,7 @@ class Lifecycle(LedgerView):
             for ref in account.refs:
                 self._listener.on_reservation_changed(ref)
             slots, comes_back = account.left()[0][node], account.reservation.reusable
-            self._hold_slots(hold, slots, comes_back=comes_back)
+            self._hold_slots(account, hold, slots, comes_back=comes_back)
             self._admit_neighbors(account)
 
     def _unclaimed(self, account: Account) -> int:

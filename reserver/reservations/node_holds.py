@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, KeysView, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import inf
@@ -227,16 +227,24 @@ class NodeHolds:
         return yielding
 
     def hold(
-        self, hold: Hold, amounts: Mapping[str, int], returning: Mapping[str, int] = NOTHING
+        self,
+        hold: Hold,
+        claimants: KeysView[str],
+        amounts: Mapping[str, int] = NOTHING,
+        returning: Mapping[str, int] = NOTHING,
     ) -> None:
-        """Set the held amounts of a hold, and the amounts that come back later."""
+        """Set the held amounts of a hold, and the amounts that come back later.
+
+        Args:
+            claimants: the UIDs of the pods in slots of its reservation.
+        """
         node = hold.reservation.node
         # Once a slot has come back, an owner may wait for it.
         is_freed = is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
         if returning != hold.returning:
             came = exchange(self._returning, node, hold.returning, returning)
             hold.returning = returning
-            self._snapshot.set_returning(node, came)
+            self._snapshot.set_returning(node, came, claimants)
         if amounts != hold.amounts:
             self._rows.pop(node, None)
             totals = exchange(self._held, node, hold.amounts, amounts)
@@ -252,10 +260,10 @@ class NodeHolds:
         if is_freed:
             self._listener.on_capacity_freed(node)
 
-    def recount_borrowers(self, holds: Iterable[Hold]) -> None:
+    def recount_borrowers(self, holds: Iterable[Hold], claimants: KeysView[str]) -> None:
         """Count anew what borrowers take on the nodes of some holds, as claims have changed."""
-        for hold in holds:
-            self._snapshot.recount_borrowed(hold.reservation.node)
+        for hold in holds if claimants else ():
+            self._snapshot.recount_borrowed(hold.reservation.node, claimants)
 
     def _index(self, node: str, hold: Hold) -> None:
         """Update the indexes of a node for a hold."""

@@ -36,9 +36,8 @@ def kept_turns(
     kept, holds = {}, before.by_node()
     for part in after.parts:
         hold = holds.get(part.node)
-        here = after.on(part)
-        if hold is None or (hold.yields and here.yields_above is None):
+        if hold is None or (hold.yields and after.yields_above is None):
             continue
-        if all(n * here.slots <= hold.amounts.get(name, 0) for name, n in here.resources.items()):
+        if all(n * part.slots <= hold.amounts.get(name, 0) for name, n in after.resources.items()):
             kept[part.node] = hold.since
     return kept

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from reserver.reservations.reservation import Reservation
 from reserver.scheduling.state import State
 from tests.builders import BORROWER, NOW, node, pod, ref, reservation
+from tests.builders import rule as owner_rule
 
 NAMES = [f"worker-{number}" for number in range(4)]
 nodes = st.sampled_from(NAMES)
@@ -86,6 +88,55 @@ class ConcessionsAgainstHolds(RuleBasedStateMachine):
 
 
 TestConcessionsAgainstHolds = ConcessionsAgainstHolds.TestCase
+
+
+class OwnSlots(ConcessionsAgainstHolds):
+    """Some borrowers have slots of their own, which are not borrowed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, Reservation] = {}
+
+    @rule(number=numbers, on=st.sets(nodes, min_size=1), below=priorities, reusable=st.booleans())
+    def reserve_widely(
+        self, number: int, on: set[str], below: int | None, *, reusable: bool
+    ) -> None:
+        self.made[number] = reservation(
+            f"r{number}",
+            node="",
+            rules=[owner_rule(app="x")],
+            placed=dict.fromkeys(sorted(on), 1),
+            slots=len(on),
+            lends_below=below,
+            reusable=reusable,
+            cpu="1",
+        )
+        self.state.ledger.put(self.made[number])
+
+    @precondition(lambda self: self.made)
+    @rule(data=st.data())
+    def reserve_again(self, data: st.DataObject) -> None:
+        self.state.ledger.put(self.made[data.draw(st.sampled_from(sorted(self.made)))])
+
+    @precondition(lambda self: self.made)
+    @rule(number=numbers, name=nodes, data=st.data())
+    def claim(self, number: int, name: str, data: st.DataObject) -> None:
+        """Have a borrower claim a reservation, which may be shown later."""
+        claims = [self.made[data.draw(st.sampled_from(sorted(self.made)))]]
+        made = pod(f"b{number}", node=name, claims=claims, constraints=BORROWER, cpu="1")
+        self.state.pod_seen(replace(made, labels={"app": "x"}))
+
+    @invariant()
+    def borrowers_are_those_that_a_count_finds(self) -> None:
+        lending = self.state.snapshot.lending
+        for name in NAMES:
+            cached = list(lending.borrowers(name)), lending.borrowed(name), lending.held(name)
+            lending.changed(name)
+            found = list(lending.borrowers(name)), lending.borrowed(name), lending.held(name)
+            assert cached == found, name
+
+
+TestOwnSlots = OwnSlots.TestCase
 
 
 def test_the_row_of_a_node_that_is_gone_concedes_nothing() -> None:

@@ -57,7 +57,7 @@ class SnapshotAgainstDicts(RuleBasedStateMachine):
 
     @rule(node=nodes, totals=amounts)
     def set_returning(self, node: str, totals: Amounts) -> None:
-        self.snapshot.set_returning(node, totals)
+        self.snapshot.set_returning(node, totals, {}.keys())
         if totals:
             self.returning[node] = totals
         else:
