@@ -144,7 +144,7 @@ class ApiClient:
                 await _raise_for_status(response)
                 yield b""
                 partial_line = bytearray()
-                async for chunk in response.content.iter_any():
+                while chunk := await response.content.readany():
                     *ends, rest = chunk.split(b"\n")
                     for end in ends:
                         line, partial_line = bytes(partial_line + end), bytearray()

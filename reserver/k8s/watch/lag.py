@@ -58,21 +58,18 @@ class Lag:
     def reached(self, revision: int) -> None:
         """Handle a watch that has shown all changes up to a resourceVersion."""
         self.revision = revision
-        self._compare()
+        if self._goal is not None and revision >= self._goal:
+            self.end()
 
     def aim(self, revision: int) -> None:
         """Set the resourceVersion of the newest missed change."""
         self._goal = revision
-        self._compare()
+        self.reached(self.revision)
 
     def end(self) -> None:
         """End the lag: the view is complete."""
         self.since, self._goal = None, None
         self.over.set()
-
-    def _compare(self) -> None:
-        if self._goal is not None and self.revision >= self._goal:
-            self.end()
 
 
 async def catch_up(client: ApiClient, collection: WatchedCollection, lag: Lag) -> None:
