@@ -107,8 +107,8 @@ class Cleaner(Listener):
                     self.queue.add(edit.ref, _UNSURE_S)
                 return
             count = _fitting(due)
-            batch, due = due[:count], due[count:]
-            exc = await self._try(batch)
+            batch, due = await self._still_due(store, due[:count]), due[count:]
+            exc = await self._try(batch) if batch else None
             if exc is None:
                 continue
             if exc.is_away:
@@ -131,6 +131,15 @@ class Cleaner(Listener):
                     due.append(edit)
             await pacer.give_way()
         return due
+
+    async def _still_due(self, store: Cleaned, batch: list[Tidying]) -> list[Tidying]:
+        """Return the edits of a batch, those that end reservations only if they are still due.
+
+        While etcd was asked, an entry may have been removed and written again with the same text,
+        which the edit's precondition cannot tell from the old one.
+        """
+        ending = await self._due(store, [edit.ref for edit in batch if edit.endings])
+        return [*ending, *(edit for edit in batch if not edit.endings)]
 
     async def _try(self, batch: list[Tidying]) -> ApiError | None:
         """Make edits; return the error of a failure."""

@@ -41,9 +41,9 @@ class Tidying:
         self.endings: list[str] = []
         self.time = ManualTime()
         self.cleaner = self.clean(StoreEdits(client))
-        state = state_of(node("worker-1", cpu="4"), now=0.0)
+        self.state = state_of(node("worker-1", cpu="4"), now=0.0)
         self.store = ConfigMapCache(
-            state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.on_reservation_changed
+            self.state.ledger, lambda: 0.0, lambda *_: None, self.cleaner.on_reservation_changed
         )
         self.put("store", **data)
 
