@@ -5,7 +5,7 @@ The replacement of a virtual machine's pod comes by a live migration before the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from reserver.cluster.pod import Pod, PodName, is_target, migrates
 from reserver.k8s.objects.times import show_moment
@@ -34,10 +34,18 @@ def observed(pod: Pod) -> ObservedPod:
     )
 
 
-def came_after(move: Move, pod: Pod) -> bool:
-    """Return whether a pod may have been created after a move's pod had left."""
-    left_at = move.status.evicted_at
-    return left_at is not None and pod.created >= show_moment(left_at - SEEN_LATE_S)
+def heirs(move: Move, waiting: Sequence[Pod], now: float) -> list[Pod]:
+    """Return the waiting pods that may have been created after a move's pod had left.
+
+    After an outage the departure was observed late: then they are older than that moment.
+    """
+    left_at, since = move.status.evicted_at, move.status.started_at
+    if left_at is None:
+        return []
+    if found := [pod for pod in waiting if pod.created >= show_moment(left_at - SEEN_LATE_S)]:
+        return found
+    is_late = since is not None and abs(now - left_at) >= SEEN_LATE_S
+    return [pod for pod in waiting if is_late and pod.created >= show_moment(since or 0.0)]
 
 
 def claims_seat(claims: frozenset[str], move: Move) -> bool:

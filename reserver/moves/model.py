@@ -216,8 +216,11 @@ class Move:
 
     @property
     def seat_until(self) -> float:
-        """The expiry of its seat, unix seconds: not before the deadline."""
-        return self._due + self._landing_s + _IN_DOUBT_S
+        """The expiry of its seat, unix seconds: not before the deadline.
+
+        Of a seat that is written again for an evicted pod, it is later than of the first one.
+        """
+        return max(self._due, self.status.evicted_at or 0.0) + self._landing_s + _IN_DOUBT_S
 
     @property
     def order(self) -> tuple[float, str, str]:

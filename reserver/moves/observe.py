@@ -16,8 +16,8 @@ from reserver.moves.migrations import (
     BEFORE_IT_GOES,
     SEEN_LATE_S,
     age,
-    came_after,
     claims_seat,
+    heirs,
     migrated,
     observed,
     shown,
@@ -82,20 +82,20 @@ class Observer:
         is_replaced = self._is_replaced(move, wanted)
         came, has_claimed = self._came(move, surge, is_replaced=is_replaced)
         waiting = list(self._waiting(move))
-        heirs = [pod for pod in waiting if came_after(move, pod)]
-        has_heir = bool(heirs) and move.status.phase is MovePhase.LANDING
+        came_since = heirs(move, waiting, now)
+        has_heir = bool(came_since) and move.status.phase is MovePhase.LANDING
         return Observation(
             pod=self._pod(move),
             first=first_of(move, self.moves) if move.awaits_first else None,
             seat=self._seat(move) or self._seat_that_went(move, now),
             replacement=came,
-            heir=observed(min(heirs, key=age)) if has_heir else None,
+            heir=observed(min(came_since, key=age)) if has_heir else None,
             has_strayed=bool(came.uid) and not is_as_asked(move, came.node, self.state.snapshot),
             has_claimed=has_claimed,
             is_replaced=is_replaced,
             failure=wanted.failure if wanted else "",
             surge=surge and self._with_volumes(surge, move),
-            waiting=frozenset(pod.uid for pod in waiting if not came_after(move, pod)),
+            waiting=frozenset(pod.uid for pod in waiting) - {pod.uid for pod in came_since},
             turn=ruling.turn,
             rival=ruling.rival,
             failed_member=ruling.failed_member,

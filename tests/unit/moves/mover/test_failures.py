@@ -117,6 +117,26 @@ async def test_a_move_of_a_plan_fails_before_it_begins_if_its_node_is_not_as_sup
     assert SEATS not in world.api.writes
 
 
+async def test_a_replacement_has_a_seat_though_the_first_one_expired_before_anybody_looked(
+    world: World,
+) -> None:
+    """Reserver was away for longer than the seat lasts; the second one had expired at once."""
+    world.move()
+    world.schedules = False
+    while not world.evictions:
+        await world.round()
+    world.api.now += 3600
+    (expired,) = world.api.of(SEATS)
+    world.api.remove(f"{SEATS}/{expired['metadata']['name']}")  # By the cleaner.
+    await world.start()
+    await world.rounds(12, 1)
+    assert world.status["reason"] == "WaitsForReplacement"
+    (pod,) = world.reserver.state.pods.values()
+    assert [seat.node for seat in world.reserver.state.ledger.seats(pod)] == ["worker-2"]
+    world.schedules = True
+    assert (await world.settle())["reason"] == "Landed"
+
+
 async def test_a_pod_that_was_replaced_while_nobody_looked_is_not_said_to_have_no_replacement(
     world: World,
 ) -> None:
