@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
-from cachetools import TTLCache
+from cachetools import Cache, TTLCache
 
 from reserver.base.pacer import Backoff
 from reserver.base.quarantine import quarantined
@@ -138,7 +138,8 @@ class Requeue:
 
     def judged_lately(self) -> list[str]:
         """Return the UIDs of the pods with a call of kube-scheduler within `LATELY_S`."""
-        return list(self._lately)
+        self._lately.expire()
+        return list(Cache.__iter__(self._lately))  # TTLCache's own reads the clock for each pod.
 
     async def run(self) -> None:
         """Send pods back until cancelled."""

@@ -83,8 +83,7 @@ class Waker(Listener):
     def _wake(self, state: State) -> Wake:
         """Return the pass for all changes so far, and reset them."""
         waiting, guarded = state.waiting, state.snapshot.holding
-        recent = self._requeue.judged_lately() if waiting else ()  # Thousands, and slow to list.
-        lately = [uid for uid in recent if uid in waiting]
+        lately = [uid for uid in self._requeue.judged_lately() if uid in waiting]
         changed = [node for node in self._changed if node in guarded] if lately else ()
         seats_are_over, self._seats_are_over = self._seats_are_over, False
         self._changed.clear()

@@ -8,7 +8,14 @@ import pytest
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
-from reserver.extender.requeue import CONNECTIONS, LAST_PAUSE_S, PUT_OFF_S, SPARE_TRIES, Requeue
+from reserver.extender.requeue import (
+    CONNECTIONS,
+    LAST_PAUSE_S,
+    LATELY_S,
+    PUT_OFF_S,
+    SPARE_TRIES,
+    Requeue,
+)
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 from tests.builders import pod
 from tests.unit.k8s.clocks import ManualTime
@@ -168,6 +175,17 @@ async def test_kube_scheduler_that_comes_by_itself_ends_it(scene: Scene) -> None
     scene.requeue.judged(OWNER.uid)
     await scene.pass_time(300.0)
     assert scene.sent == [STEER]
+
+
+async def test_calls_of_the_last_second_are_recent(scene: Scene) -> None:
+    for uid, seconds in (("a", 0.5), ("b", 0.25), ("a", 0.5)):
+        scene.requeue.judged(uid)
+        await scene.pass_time(seconds)
+    assert sorted(scene.requeue.judged_lately()) == ["a", "b"]
+    await scene.pass_time(LATELY_S - 0.75)
+    assert scene.requeue.judged_lately() == ["a"]
+    await scene.pass_time(0.5)
+    assert scene.requeue.judged_lately() == []
 
 
 async def test_a_nomination_that_was_to_be_taken_back_is_taken_back_after_all(
