@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -55,7 +55,7 @@ class Keys(Generic[K]):
     """The keys to give at a moment.
 
     No key, and no group, is given twice at once; no key that was added is lost, unless it is
-    discarded; and groups are given in the order in which they were added.
+    discarded; and groups are given in the order in which they were added, hastened ones first.
     """
 
     def __init__(
@@ -95,6 +95,11 @@ class Keys(Generic[K]):
         elif (at := self._clock() + after_s) < self._moments.get(key, inf):
             self._give_at(key, at)
 
+    def hasten(self, key: K) -> None:
+        """Give the group of a key before all others, if the group is ready."""
+        if (group := self._group(key)) in self._ready:
+            self._ready.move_to_end(group, last=False)
+
     def is_delayed(self, key: K) -> bool:
         """Return whether a key waits for a moment, and is not ready."""
         group = self._group(key)
@@ -120,7 +125,7 @@ class Keys(Generic[K]):
                     self._given.add(group)
                     keys = self._ready.pop(group)
                     if not keys or self._most is None or len(keys) <= self._most:
-                        return _of(group, keys)
+                        return list(keys or (cast("K", group),))
                     self._ready[group] = keys
                     return [keys.popitem(last=False)[0] for _ in range(self._most)]
         return []
@@ -132,9 +137,9 @@ class Keys(Generic[K]):
         ready = self._ready
         if most is None or len(ready) <= most:
             self._ready = OrderedDict()
-            return [key for group, keys in ready.items() for key in _of(group, keys)]
+            return [key for group, keys in ready.items() for key in keys or (cast("K", group),)]
         taken = (ready.popitem(last=False) for _ in range(most))
-        return [key for group, keys in taken for key in _of(group, keys)]
+        return [key for group, keys in taken for key in keys or (cast("K", group),)]
 
     def done(self, key: K) -> None:
         """Mark the group of a key as free to be given again."""
@@ -292,8 +297,3 @@ class WorkQueue(Keys[K]):
             if timer is not None:
                 timer.cancel()
         return found
-
-
-def _of(group: Hashable, keys: Iterable[K] | None) -> list[K]:
-    """Return the keys of a group; a group without keys is itself the key."""
-    return list(keys) if keys is not None else [cast("K", group)]

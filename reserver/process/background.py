@@ -99,6 +99,7 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
     await Pacer().run(ledger.open())
     tasks.create_task(assembly.quota_writer.admit(ledger))
     reading = tasks.create_task(assembly.history.read())
+    reading.add_done_callback(lambda _: _hasten_recovered(assembly))
     await asyncio.wait((reading,), timeout=_HISTORY_PATIENCE_S)
     for set_id in chain.from_iterable(store.cache.abandon_unfinished() for store in stores):
         log.warning("a set was not finished by who wrote it, and is taken back", set=set_id)
@@ -109,6 +110,15 @@ async def _become_ready(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:
         pods=len(assembly.state.pods),
         reservations=len(ledger),
     )
+
+
+def _hasten_recovered(assembly: Assembly) -> None:
+    """Write first what only the watch history shows: the next start may be too late to read it."""
+    refs = assembly.state.ledger.past.from_history
+    while refs:
+        ref = refs.pop()
+        assembly.cleaner.queue.hasten(ref.whole)
+        assembly.stores.at(ref).statuses.queue.hasten(ref.whole)
 
 
 def _act(assembly: Assembly, tasks: asyncio.TaskGroup) -> None:

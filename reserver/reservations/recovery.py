@@ -19,7 +19,11 @@ from reserver.reservations.reservation import Ref, Written
 
 
 class RecoveredClaims:
-    """The recorded claims and bindings from before this process started."""
+    """The recorded claims and bindings from before this process started.
+
+    Attributes:
+        from_history: refs of the entries with claims that only the watch history shows.
+    """
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class RecoveredClaims:
         self._ended = ended
         self._unsure: set[Ref] = set()
         self._is_over = False
+        self.from_history: list[Ref] = []
 
     def recall(
         self,
@@ -105,6 +110,7 @@ class RecoveredClaims:
                     if not account.reservation.reusable:
                         entry.unsure = {pod.uid: recorded, **entry.unsure}
                         self._recall(account, entry)
+                        self.from_history.append(entry.reservation.ref)
                     is_sure &= not entry.written.first <= pod.revision < entry.written.last
         if exact:
             self._claims.bound(pod, is_over=True)  # The pod may be gone by now.
