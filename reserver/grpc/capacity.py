@@ -17,12 +17,12 @@ from reserver.cluster import quantity
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.snapshot import Snapshot
-from reserver.errors import under
+from reserver.errors import InvalidInput, under
 from reserver.extender.handlers import Extender
 from reserver.grpc import catalogue, documents
 from reserver.grpc.selection import PageToken
 from reserver.grpc.status_errors import CallError
-from reserver.k8s.objects.limits import check_amount, limits_at
+from reserver.k8s.objects.limits import HOME, check_amount, limits_at
 from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.accounts import WEEK_S, AccountKey, HoldUse
@@ -41,6 +41,9 @@ from reserver.v1 import capacity_pb2 as pb
 from reserver.v1.capacity_pb2_grpc import CapacityServiceServicer
 
 Aio = grpc.aio.ServicerContext[Any, Any]
+
+_MOST_NAMED = 20_000
+"""Most nodes that a request names; all are looked up in one step."""
 
 
 @dataclass(eq=False, repr=False)
@@ -63,6 +66,7 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def ListNodes(self, request: pb.ListNodesRequest, context: Aio) -> pb.ListNodesResponse:  # noqa: ARG002, N802
         """Return the capacity of nodes, ordered by name, page by page."""
+        _check_number(len(request.node_names), "nodeNames", _MOST_NAMED)
         self.state.ledger.advance(self.clock())
         snapshot = self.state.snapshot
         slot = _slot(request.slot)
@@ -174,7 +178,13 @@ def _quota(namespace: str, quota: Quota, quotas: Quotas) -> pb.NamespaceQuota:
     return shown
 
 
+def _check_number(number: int, path: str, most: int) -> None:
+    if number > most:
+        raise InvalidInput(path, f"{number} entries are too many", f"send {most} at most")
+
+
 def _slot(written: Mapping[str, str]) -> dict[str, int]:
+    _check_number(len(written), "slot", HOME.resources)
     slot = {}
     for name, text in written.items():
         path = f"slot.{shorten(name)}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from reserver.base.fairness import FairCount
@@ -113,3 +114,45 @@ class CallCounts:
         self.watches = CallCount("watches", each=32, total=256)
         self.anonymous = CallCount("calls without a token", each=8, total=64)
         self.lasting = CallCount("watches without a token", each=8, total=64)
+
+
+class FairLock:
+    """A lock that waiting parties get in turn, so that the calls of one delay another's by one."""
+
+    def __init__(self) -> None:
+        """Begin unlocked."""
+        self._is_held = False
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def held_by(self, party: str) -> AsyncIterator[None]:
+        """Hold the lock for a party until the block ends."""
+        if self._is_held:
+            await self._wait(party)
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, party: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(party, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # Its turn had come.
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            party = next(iter(self._waiting))
+            turns = self._waiting.pop(party)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[party] = turns  # Behind all other parties.
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_held = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, ReserverError, under
 from reserver.grpc import documents, status_errors
 from reserver.grpc.catalogue import Catalogue
-from reserver.grpc.concurrency import LOCAL, caller
+from reserver.grpc.concurrency import LOCAL, FairLock, caller, party_of
 from reserver.grpc.documents import Draft
 from reserver.k8s.objects import names
 from reserver.reservations.reservation import Ref, Reservation
@@ -50,19 +50,19 @@ class CreationCall:
     Attributes:
         digest: the digest of the request, to detect another request with the same id.
         refs: the refs of its reservations.
-        shown: the first messages of its reservations, serialized to a tenth of the memory.
         task: the task of the write; None if an earlier request has written the reservations.
+        shown: their first messages, serialized to a tenth of the memory; empty at first.
     """
 
     digest: bytes
     refs: tuple[Ref, ...]
-    shown: tuple[bytes, ...]
     task: Outcome | None
+    shown: dict[Ref, bytes] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """An upper bound of its memory, in bytes."""
-        return sum(_LEAST_BYTES + len(one) for one in self.shown)
+        return sum(_LEAST_BYTES + len(self.shown.get(ref, b"")) for ref in self.refs)
 
 
 class IdempotentRequests:
@@ -111,7 +111,7 @@ class Creation:
     def __post_init__(self) -> None:
         """Begin without requests."""
         self._requests = IdempotentRequests(self.clock)
-        self._deciding = asyncio.Lock()
+        self._deciding = FairLock()
 
     async def one(self, request: pb.CreateRequest) -> pb.Reservation:
         """Create a reservation; with `no_wait` of the request only if there is room.
@@ -123,7 +123,7 @@ class Creation:
         """
         begun = self._requests.before(request)
         if begun is None:
-            drafts = self._drafts(request, [request], [""])
+            drafts = await self._drafts(request, [request], [""])
             begun = await self._begin(request, drafts, "spec" if request.no_wait else "")
         (reservation,) = await self._finish(request, begun)
         return reservation
@@ -142,11 +142,11 @@ class Creation:
             entries = request.reservations
             documents.check_set([each.spec for each in entries])
             paths = [f"reservations[{index}]." for index in range(len(entries))]
-            drafts = self._drafts(request, entries, paths)
+            drafts = await self._drafts(request, entries, paths)
             begun = await self._begin(request, drafts, "reservations")
         return await self._finish(request, begun)
 
-    def _drafts(
+    async def _drafts(
         self,
         request: Request,
         entries: Iterable[pb.CreateRequest | pb.CreateSetRequest.Entry],
@@ -155,7 +155,7 @@ class Creation:
         documents.check_namespace(request.namespace)
         now, user = self.clock(), caller.get()
         author = "" if user == LOCAL else user
-        drafts: dict[str, Draft] = {}
+        drafts, pacer = dict[str, Draft](), Pacer()
         for path, each in zip(paths, entries, strict=True):
             name = each.name
             with under(f"{path}spec"):
@@ -164,17 +164,18 @@ class Creation:
             if name in drafts:
                 raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
             drafts[name] = Draft(name, path, document, dict(each.labels))
+            await pacer.give_way()
         return list(drafts.values())
 
     async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
-        """Decide, hold and start to write; one request at a time.
+        """Decide, hold and start to write; one request at a time, of each party in turn.
 
         There is no `await` after the last check of the room. `path` is the path of the drafts in
         the request; empty if the reservation may wait for room.
         """
         if path:  # As in Bind: a broken watch may not have shown yet that the room is taken.
             await up_to_date(self.readiness, self.state.ledger, self.clock)
-        async with self._deciding:
+        async with self._deciding.held_by(party_of(caller.get())):
             return self._requests.before(request) or await self._decide(request, drafts, path)
 
     async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
@@ -186,7 +187,7 @@ class Creation:
         for draft in drafts:
             status_errors.require_labels(draft.labels, f"{draft.path}labels", ref)
         drafts = [draft.at(ref, uuid4().hex) for draft in drafts]
-        new = self._read(drafts, ref)
+        new = await self._read(drafts, ref)
         obstacles: dict[Ref, str] = {}
         if path:
             new = await self._require_backing(new, drafts, path)
@@ -206,13 +207,14 @@ class Creation:
                 self.state.ledger.cannot_place(ref, why)
         return self._remember(request, tuple(each.ref for each in new), task)
 
-    def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
-        now, new = self.clock(), []
+    async def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
+        now, pacer, new = self.clock(), Pacer(), list[Reservation]()
         for draft in drafts:
             with under(f"{draft.path}spec"):
                 one = self.catalogue.read(draft.document, ref._replace(key=draft.name))
                 status_errors.require_future(one, "expiresAt", now)
             new.append(one)
+            await pacer.give_way()
         return new
 
     async def _require_backing(
@@ -257,19 +259,31 @@ class Creation:
     def _remember(
         self, request: Request, refs: tuple[Ref, ...], task: Outcome | None
     ) -> CreationCall:
-        shown = tuple(self.catalogue.show_one(ref).SerializeToString() for ref in refs)
-        begun = CreationCall(digest_of(request), refs, shown, task)
+        begun = CreationCall(digest_of(request), refs, task)
         self._requests.remember(request, begun)
         return begun
 
     async def _finish(self, request: Request, begun: CreationCall) -> list[pb.Reservation]:
         """Wait until all reservations are written, and return their present messages."""
-        error = await asyncio.shield(begun.task) if begun.task else None
+        pacer = Pacer()
+        if not begun.shown:
+            for ref in begun.refs:
+                for each in self.catalogue.show(ref)[:1]:
+                    begun.shown[ref] = each.SerializeToString()
+                await pacer.give_way()
+            if self._requests.before(request) is begun:
+                self._requests.remember(request, begun)  # It has grown.
+        error = await pacer.awaited(asyncio.shield(begun.task)) if begun.task else None
         if error is not None:
             self._requests.forget(request, begun)
             raise status_errors.not_written(error, request.namespace)
-        found = zip(map(self.catalogue.show, begun.refs), begun.shown, strict=True)
-        return [now[0] if now else pb.Reservation.FromString(then) for now, then in found]
+        found = []
+        for ref in begun.refs:
+            then = begun.shown.get(ref)  # It may have ended since.
+            now = self.catalogue.show(ref) if then else [self.catalogue.show_one(ref)]
+            found.append(now[0] if now else pb.Reservation.FromString(then or b""))
+            await pacer.give_way()
+        return found
 
 
 def digest_of(request: Request) -> bytes:

@@ -164,6 +164,21 @@ async def test_nodes_show_what_is_free_and_how_much_fits(desk: Desk) -> None:
     assert (code, list(fields)) == (grpc.StatusCode.INVALID_ARGUMENT, ["slot.cpu"])
 
 
+@pytest.mark.parametrize(
+    ("many", "field"),
+    [
+        ({"slot": {f"example.com/{n}": "1" for n in range(65)}}, "slot"),
+        ({"node_names": ["worker-2"] * 20_001}, "nodeNames"),
+    ],
+)
+async def test_a_list_of_nodes_is_asked_for_with_few_words(
+    desk: Desk, many: dict[str, Any], field: str
+) -> None:
+    request = capacity_pb2.ListNodesRequest(**many)
+    code, _, fields = await refused(desk.capacity.ListNodes(request))
+    assert (code, list(fields)) == (grpc.StatusCode.INVALID_ARGUMENT, [field])
+
+
 async def test_nodes_show_what_pods_borrow(desk: Desk) -> None:
     desk.state.snapshot.lending.is_on = True
     lend = reservation_pb2.Lend(below_priority=100)

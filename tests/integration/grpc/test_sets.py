@@ -8,6 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
+from reserver.base.pacer import Pacer
+from reserver.grpc import creation
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.grpc.calls import entries, refused, spec
 from tests.integration.world import World
@@ -79,3 +81,19 @@ async def test_sets_from_many_clients_never_hold_more_than_there_is(world: World
     assert len(await world.written()) == 8
     for node in ("worker-1", "worker-2"):
         assert world.running.assembly.ledger.held_on(node)["cpu"] == 4000
+
+
+async def test_a_set_gives_way_after_each_of_its_reservations(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways: list[None] = []
+
+    class Counted(Pacer):
+        async def give_way(self) -> bool:
+            ways.append(None)
+            return await super().give_way()
+
+    monkeypatch.setattr(creation, "Pacer", Counted)
+    wanted = entries(*[spec(cpu="1m")] * 50)
+    await world.api.CreateSet(pb.CreateSetRequest(reservations=wanted))
+    assert len(ways) >= 5 * 50  # Written, read, judged, shown at first and at last.

@@ -57,7 +57,7 @@ def begun(number: int, shown: pb.Reservation) -> tuple[tuple[str, str], Creation
     """Return the key of a creation request, and the call that it begins."""
     key = (f"system:serviceaccount:fleet:manager-{number}", f"{number:064}")
     ref = Ref("reserver-system", "reservations", shown.name)
-    return key, CreationCall(bytes(32), (ref,), (shown.SerializeToString(),), None)
+    return key, CreationCall(bytes(32), (ref,), None, {ref: shown.SerializeToString()})
 
 
 def taken() -> int:
