@@ -37,12 +37,14 @@ def observed(pod: Pod) -> ObservedPod:
 def heirs(move: Move, waiting: Sequence[Pod], now: float) -> list[Pod]:
     """Return the waiting pods that may have been created after a move's pod had left.
 
-    After an outage the departure was observed late: then they are older than that moment.
+    After an outage the departure was observed late: then they are older than that moment. A pod of
+    a StatefulSet has the name of the former one, whatever the clocks showed.
     """
     left_at, since = move.status.evicted_at, move.status.started_at
     if left_at is None:
         return []
-    if found := [pod for pod in waiting if pod.created >= show_moment(left_at - SEEN_LATE_S)]:
+    after = show_moment(left_at - SEEN_LATE_S)
+    if found := [pod for pod in waiting if pod.created >= after or pod.name == move.pod]:
         return found
     is_late = since is not None and abs(now - left_at) >= SEEN_LATE_S
     return [pod for pod in waiting if is_late and pod.created >= show_moment(since or 0.0)]

@@ -249,7 +249,7 @@ class Observer:
         free = [
             pod
             for pod in came
-            if pod.created >= left_at
+            if (pod.created >= left_at or pod.name == move.pod)
             and not pod.terminating
             and not pod.claims
             and self.moves.may_take(pod.uid, move.name)

@@ -11,9 +11,10 @@ from reserver.errors import ApiError
 from reserver.k8s.eviction import Reply, evict, eviction
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.advance import advance
-from reserver.moves.migrations import migrated
+from reserver.moves.migrations import heirs, migrated
 from reserver.moves.model import Replacement
 from reserver.moves.phases import MovePhase, MoveReason
+from tests import builders
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.k8s.fakes import ScriptedClient
 from tests.unit.moves.api_server import PODS, SEATS, Document
@@ -196,3 +197,12 @@ async def test_an_eviction_that_a_webhook_turns_into_a_migration(
     client = ScriptedClient(ApiError(429, "TooManyRequests", said))
     reply, _ = await evict(client, eviction(PodName("shop", "vm"), "uid", None, {}))
     assert reply is expected
+
+
+def test_a_waiting_pod_of_the_same_name_is_an_heir_whatever_the_clocks_showed() -> None:
+    """Else a StatefulSet's pod got no other seat after the clock was set back."""
+    made = move(MovePhase.LANDING)
+    left = replace(made, status=replace(made.status, evicted_at=NOW))
+    earlier = show_moment(NOW - 3600)
+    same, other = (replace(builders.pod(name), created=earlier) for name in ("web", "sibling"))
+    assert heirs(left, [same, other], NOW - 3600) == [same]

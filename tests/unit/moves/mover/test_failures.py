@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from tests.unit.moves.api_server import PODS, SEATS
+from tests.unit.moves.api_server import PODS, SEATS, Document
 from tests.unit.moves.mover.plans import BLOCKED, planned
 from tests.unit.moves.world import World
 
@@ -134,6 +134,33 @@ async def test_a_replacement_has_a_seat_though_the_first_one_expired_before_anyb
     (pod,) = world.reserver.state.pods.values()
     assert [seat.node for seat in world.reserver.state.ledger.seats(pod)] == ["worker-2"]
     world.schedules = True
+    assert (await world.settle())["reason"] == "Landed"
+
+
+class Stateful(World):
+    """A StatefulSet of one pod."""
+
+    def make_pod(self, node: str = "", of: str = "web") -> Document:
+        made = super().make_pod(node, of)
+        self.api.remove(f"{PODS}/{made['metadata']['name']}")
+        owner: Document = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": of}
+        owner |= {"uid": "u", "controller": True}
+        metadata = {"name": f"{of}-0", "namespace": "shop", "ownerReferences": [owner]}
+        wanted = {"metadata": {"name": of}, "spec": {"replicas": 1}}
+        self.api.objects[f"/apis/apps/v1/namespaces/shop/statefulsets/{of}"] = wanted
+        return self.api.add(PODS, {"metadata": metadata, "spec": made["spec"]})
+
+
+async def test_a_pod_of_a_stateful_set_is_replaced_though_the_clock_was_set_back() -> None:
+    """The replacement was taken for an older pod until the move timed out."""
+    world = Stateful()
+    await world.start()
+    world.move(mode="EvictOnly")
+    world.replicas = 0
+    await world.rounds(10)
+    assert world.status["phase"] == "Landing"
+    world.api.now -= 3600
+    world.replicas = 1
     assert (await world.settle())["reason"] == "Landed"
 
 
