@@ -29,7 +29,7 @@ REMEMBERED_BYTES = 32 * 2**20
 """Bound on the changes kept for resuming watches, in bytes."""
 
 QUEUE = 2_000
-"""Most unread changes of an open watch."""
+"""Most unread changes of an open watch; they may take `REMEMBERED_BYTES`."""
 
 
 class FeedChange(NamedTuple):
@@ -56,15 +56,24 @@ class Watcher:
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[FeedChange | None] = asyncio.Queue(QUEUE)
+        self._bytes = 0
         self._is_late = False
         self._is_over = False
 
     def add(self, change: FeedChange) -> None:
-        """Queue a change; a full queue ends the watch."""
-        try:
-            self._queue.put_nowait(change)
-        except asyncio.QueueFull:
+        """Queue a change; a full queue ends the watch.
+
+        Nothing is kept for a watch that has ended: its client may not read for an hour.
+        """
+        if self._is_late:
+            return
+        self._bytes += change.size
+        is_large = self._bytes > REMEMBERED_BYTES and not self._queue.empty()
+        if self._queue.full() or is_large:
             self._is_late = True
+            self._queue = asyncio.Queue(QUEUE)
+        else:
+            self._queue.put_nowait(change)
 
     def end(self) -> None:
         """End the watch."""
@@ -79,12 +88,13 @@ class Watcher:
             CallError: too many changes were not read, or the watch was ended.
         """
         if self._is_late:
-            problem = f"{QUEUE} changes were not read; resume from the last token"
+            problem = "too many changes were not read; resume from the last token"
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW", problem)
         change = await self._queue.get() if not self._is_over else None
         if change is None:
             problem = "the server ends; resume from the last token, or watch without one"
             raise CallError(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN", problem)
+        self._bytes -= change.size
         return change
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import tracemalloc
 from collections.abc import Iterable
 
 import grpc
@@ -8,7 +9,7 @@ from reserver.base.pacer import Pacer, outcome
 from reserver.errors import InvalidInput
 from reserver.grpc import feed as module
 from reserver.grpc.catalogue import Catalogue
-from reserver.grpc.feed import ReservationFeed
+from reserver.grpc.feed import FeedChange, ReservationFeed, Watcher
 from reserver.grpc.status_errors import CallError
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
@@ -162,6 +163,25 @@ async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(CallError) as caught:
             await quick.next()
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("queue", [1, 1_000])
+async def test_a_watch_that_is_not_read_keeps_few_bytes(
+    queue: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUEUE", queue)
+    watcher, most = Watcher(), 2**20 if queue == 1 else module.REMEMBERED_BYTES
+    tracemalloc.start()
+    try:
+        for number in range(64):
+            watcher.add(FeedChange(number, None, bytes(2**20)))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < most
+    with pytest.raises(CallError) as caught:
+        await watcher.next()
+    assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 class Counting(Pacer):
