@@ -28,6 +28,9 @@ _MOST_UID = 253
 _WARNING_CHARACTERS = 240
 """Most characters of a warning; an API server passes on 256 (k8s.io/api/admission/v1)."""
 
+_MESSAGE_CHARACTERS = 4_096
+"""Most characters of a refusal, which may repeat names of any length."""
+
 
 class _Kind(WireStruct, frozen=True):
     group: str = ""
@@ -198,8 +201,13 @@ def answer(uid: str, warnings: Sequence[str] = (), patch: Sequence[Any] = ()) ->
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(encode(patch)).decode()
     if warnings:
-        response["warnings"] = [shorten(printable(each), _WARNING_CHARACTERS) for each in warnings]
+        response["warnings"] = [*map(_warning, warnings)]
     return _answer(response)
+
+
+def _warning(text: str) -> str:
+    shown = printable(shorten(text, _WARNING_CHARACTERS))
+    return shorten(shown, _WARNING_CHARACTERS)
 
 
 def refusal(uid: str, message: str) -> bytes:
@@ -207,7 +215,7 @@ def refusal(uid: str, message: str) -> bytes:
     status = {
         "code": int(HTTPStatus.FORBIDDEN),
         "reason": "Forbidden",
-        "message": printable(message),
+        "message": printable(shorten(message, _MESSAGE_CHARACTERS)),
     }
     return _answer({"uid": uid, "allowed": False, "status": status})
 

@@ -107,3 +107,26 @@ def test_a_refusal_says_why() -> None:
     response = json.loads(review.refusal("u", "there is no room"))["response"]
     assert (response["allowed"], response["status"]["code"]) == (False, 403)
     assert response["status"]["message"] == "there is no room"
+
+
+def test_however_long_a_name_is_its_answer_is_short() -> None:
+    """Escaping a message that repeats a name of 4 MB took a second of the event loop."""
+    name = "\x07" * 2**20
+    refused = json.loads(review.refusal("u", f"pod {name}"))["response"]["status"]["message"]
+    assert len(refused) <= 4 * 4_096
+    (warning,) = json.loads(review.answer("u", [name]))["response"]["warnings"]
+    assert len(warning) <= 256
+
+
+@pytest.mark.parametrize("name", ["\x07", "x"])
+def test_only_so_much_of_a_message_is_escaped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def escaped(text: str) -> str:
+        seen.append(len(text))
+        return text
+
+    monkeypatch.setattr(review, "printable", escaped)
+    review.answer("u", [name * 2**20])
+    review.refusal("u", name * 2**20)
+    assert max(seen) <= 4_096
