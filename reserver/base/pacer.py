@@ -6,9 +6,10 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeVar
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 TURN_S = 0.001
@@ -30,28 +31,58 @@ Steps = Generator[None, None, None]
 """A long calculation that lets other work run at each yield."""
 
 
+present_consumer: ContextVar[str] = ContextVar("consumer", default="")
+"""The consumer for whom the present task works; empty for Reserver itself."""
+
+
+class FairQueue(Generic[T]):
+    """A queue from which consumers get an item in turn."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._of: dict[str, deque[T]] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether any item waits."""
+        return bool(self._of)
+
+    def put(self, consumer: str, item: T) -> None:
+        """Add an item, behind those of its consumer."""
+        self._of.setdefault(consumer, deque()).append(item)
+
+    def take(self) -> T:
+        """Remove and return the next item; its consumer comes behind all others."""
+        consumer = next(iter(self._of))
+        items = self._of.pop(consumer)
+        item = items.popleft()
+        if items:
+            self._of[consumer] = items
+        return item
+
+
 class _TurnQueue:
     """The passes that have yielded on one event loop; every few iterations one of them resumes.
 
-    If all resumed at once, a call would wait for a turn of each.
+    If all resumed at once, a call would wait for a turn of each. Consumers get a turn each: one
+    client's many calls delay another's by one, and Reserver's own passes too.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting = FairQueue[asyncio.Future[None]]()
 
     async def wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wait for a turn."""
         turn = loop.create_future()
-        self._waiting.append(turn)
-        if len(self._waiting) == 1:
+        if not self._waiting:
             loop.call_soon(self._next, loop, _ROUNDS)
+        self._waiting.put(present_consumer.get(), turn)
         await turn
 
     def _next(self, loop: asyncio.AbstractEventLoop, rounds: int) -> None:
         if rounds:
             loop.call_soon(self._next, loop, rounds - 1)
             return
-        turn = self._waiting.popleft()
+        turn = self._waiting.take()
         if not turn.done():  # Otherwise the pass was cancelled.
             turn.set_result(None)
         if self._waiting:

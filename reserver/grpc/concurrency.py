@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from reserver.base.fairness import FairCount
+from reserver.base.pacer import FairQueue
 from reserver.errors import TooMany
 
 LOCAL = "loopback"
@@ -122,7 +123,7 @@ class FairLock:
     def __init__(self) -> None:
         """Begin unlocked."""
         self._is_held = False
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting = FairQueue[asyncio.Future[None]]()
 
     @asynccontextmanager
     async def held_by(self, party: str) -> AsyncIterator[None]:
@@ -137,7 +138,7 @@ class FairLock:
 
     async def _wait(self, party: str) -> None:
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(party, deque()).append(turn)
+        self._waiting.put(party, turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -147,11 +148,7 @@ class FairLock:
 
     def _pass_on(self) -> None:
         while self._waiting:
-            party = next(iter(self._waiting))
-            turns = self._waiting.pop(party)
-            turn = turns.popleft()
-            if turns:
-                self._waiting[party] = turns  # Behind all other parties.
+            turn = self._waiting.take()
             if not turn.done():
                 turn.set_result(None)
                 return

@@ -153,13 +153,13 @@ class Creation:
         paths: Iterable[str],
     ) -> list[Draft]:
         documents.check_namespace(request.namespace)
-        now, user = self.clock(), caller.get()
+        user = caller.get()
         author = "" if user == LOCAL else user
         drafts, pacer = dict[str, Draft](), Pacer()
         for path, each in zip(paths, entries, strict=True):
             name = each.name
             with under(f"{path}spec"):
-                document = documents.write(each.spec, now, request.request_id, author)
+                document = documents.write(each.spec, self.clock(), request.request_id, author)
             names.check_subdomain(name, f"{path}name", "a reservation's name")
             if name in drafts:
                 raise InvalidInput(f"{path}name", f"{name} is given twice", "give each name once")
@@ -208,11 +208,11 @@ class Creation:
         return self._remember(request, tuple(each.ref for each in new), task)
 
     async def _read(self, drafts: Iterable[Draft], ref: Ref) -> list[Reservation]:
-        now, pacer, new = self.clock(), Pacer(), list[Reservation]()
+        pacer, new = Pacer(), list[Reservation]()
         for draft in drafts:
             with under(f"{draft.path}spec"):
                 one = self.catalogue.read(draft.document, ref._replace(key=draft.name))
-                status_errors.require_future(one, "expiresAt", now)
+                status_errors.require_future(one, "expiresAt", self.clock())
             new.append(one)
             await pacer.give_way()
         return new

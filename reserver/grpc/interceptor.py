@@ -12,13 +12,14 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
+from reserver.base.pacer import present_consumer
 from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
 from reserver.extender.metrics import Metrics
 from reserver.grpc import status_errors
 from reserver.grpc.access import Call, CallAccess, call_of, while_lasting
-from reserver.grpc.concurrency import CallCounts, caller, peer_of
+from reserver.grpc.concurrency import CallCounts, caller, party_of, peer_of
 from reserver.grpc.status_errors import DETAILS_KEY, CallError
 from reserver.k8s.objects.limits import SET_BYTES
 from reserver.k8s.objects.reviews import User
@@ -209,6 +210,7 @@ class Calls(grpc.aio.ServerInterceptor):
         if self._access is not None:
             user = await self._access.identify(dict(context.invocation_metadata() or ()), peer)
             caller.set(user.name)
+            present_consumer.set(party_of(user.name))
             open_.enter_context(self._shares.users.of(user.name))
         if call.verb == "watch":
             open_.enter_context(self._shares.watches.of(user.name if user else peer))

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from reserver.base.pacer import Pacer, outcome
+from reserver.base.pacer import Pacer, outcome, present_consumer
 
 
 def _ticks(seconds: float) -> Iterator[float]:
@@ -156,6 +156,27 @@ async def test_a_call_of_several_steps_waits_for_one_turn_at_most() -> None:
         await asyncio.sleep(0)
     assert before > 3
     assert turns - before <= 1
+    for each in passes:
+        each.cancel()
+    await asyncio.gather(*passes, return_exceptions=True)
+
+
+async def test_passes_of_many_calls_of_one_client_delay_the_pass_of_another_by_one() -> None:
+    turns: list[str] = []
+
+    async def long_pass(client: str) -> None:
+        present_consumer.set(client)
+        pacer = Pacer(turn_s=0.0)
+        while True:
+            await pacer.give_way()
+            turns.append(client)
+
+    clients = [*["greedy"] * 50, "other"]
+    passes = [asyncio.create_task(long_pass(client)) for client in clients]
+    for _ in range(300):
+        await asyncio.sleep(0)
+    assert len(turns) > 40
+    assert abs(turns.count("greedy") - turns.count("other")) <= 1
     for each in passes:
         each.cancel()
     await asyncio.gather(*passes, return_exceptions=True)

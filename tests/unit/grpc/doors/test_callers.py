@@ -10,7 +10,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from reserver.base.pacer import present_consumer
 from reserver.grpc import interceptor, service
+from reserver.k8s.objects.reviews import User
 from tests.unit.grpc.doors.served import GET, ROOT, channel, served
 from tests.unit.grpc.test_access import Reviewer, bearer, code_of
 
@@ -30,6 +32,24 @@ async def test_a_message_that_does_not_come_is_not_waited_for(
         assert await code_of(call) is grpc.StatusCode.DEADLINE_EXCEEDED
         check = slow.stream_unary("/grpc.health.v1.Health/Check")(silence())
         assert await code_of(check) is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_call_works_for_the_namespace_of_its_service_account() -> None:
+    seen = list[str]()
+
+    class Accounts(Reviewer):
+        async def authenticate(self, token: str, peer: str) -> User | None:  # noqa: ARG002
+            return User(f"system:serviceaccount:shop:{token}", "u-2", ())
+
+        async def may(self, *_: object) -> bool:
+            seen.append(present_consumer.get())
+            return False
+
+    async with served(Accounts()) as address, channel(address) as open_channel:
+        for token in ("a", "b"):
+            call = open_channel.unary_unary(GET)(b"", metadata=bearer(token))
+            assert await code_of(call) is grpc.StatusCode.PERMISSION_DENIED
+    assert seen == ["system:serviceaccount:shop"] * 2
 
 
 async def test_who_nobody_knows_is_refused_before_a_message_is_read() -> None:
