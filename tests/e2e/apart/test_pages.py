@@ -177,10 +177,15 @@ def test_a_manager_survives(demo: str, tools: str, language: str, tmp_path: Path
             wait_for(lambda: "launcher has landed" in _text(said), "the launcher has landed")
             assert wire.breaks()
             reader.has("kubectl apply -f worker.yaml")
-            assert process.wait(90) == 0, _text(said)
+            with suppress(TimeoutError):
+                wait_for(lambda: process.poll() is not None, "it ends")
+            assert process.poll() == 0, _text(said) + reader.run(_SEEN)[1]
     assert "worker has landed" in _text(said)
     reader.has("kubectl delete -f jobs.yaml -f worker.yaml")
     assert "launcher" not in reader.run("reserver get -A")[1]
+
+
+_SEEN = "kubectl get pods,jobs -n shop -o yaml; kubectl get events -A; reserver get -A -o yaml"
 
 
 def _text(path: Path) -> str:
