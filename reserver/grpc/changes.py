@@ -216,7 +216,10 @@ class Changes:
             there = self.stores.labels(ref)
             changed = {key: each for key, each in labels.items() if there.get(key) != each}
             edit = Edit(ref, text, new, "changed", labels=changed)
-            with promised(grown, self.state) if grown else nullcontext():
+            with (
+                promised(grown, self.state) if grown else nullcontext(),
+                self.state.changing(old.identity) if new != text else nullcontext(),
+            ):
                 is_done = (new == text and not changed) or await self.stores.edit(edit)
             if is_done:
                 self._settle(ref)

@@ -55,6 +55,8 @@ def judge_bind(pod: Pod, node: str, state: State, now: float) -> BindVerdict:
         return BindVerdict(refusal)
     ended = (each for each in state.ledger.naming(pod.name) if each.is_for(now))
     claimed = {each.identity: each for each in (*ended, *here)}
+    if state.in_change and not claimed.keys().isdisjoint(state.in_change):
+        return BindVerdict("must wait for a change of its reservation")
     editions = tuple(each.edition for each in claimed.values() if each.lasting)
     return BindVerdict(claims=tuple(claimed), editions=editions)
 

@@ -5,6 +5,7 @@ The terms (assume, forget) and the rules are those of kube-scheduler's backend/c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -78,6 +79,8 @@ class CapacityState:
         public_namespaces: the namespaces whose reservations messages may name to any pod.
         is_complete: pods, nodes and reservations have all been listed once. Until then a bound pod
             ends only the reservations in its claims: it may be older than others that name it.
+        in_change: the identities of reservations that are being changed, each with the number of
+            writes in flight (`State.changing`).
         waiting: the pods that were refused because of holds or a missing seat, by UID, in the
             order of their first refusal.
     """
@@ -103,6 +106,7 @@ class CapacityState:
         self.unreadable = UnreadableObjects(self.snapshot, listener)
         self.public_namespaces: frozenset[str] = frozenset()
         self.is_complete = False
+        self.in_change: Counter[str] = Counter()
         self.waiting: dict[str, Waiting] = {}
         self.nominations = Nominations()
         self.gangs = Gangs()

@@ -7,7 +7,9 @@ the rules are those of kube-scheduler's backend/cache/cache.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -38,6 +40,15 @@ class State(CapacityState):
         forked = copy(self)
         forked.snapshot = self.snapshot.fork()
         return forked
+
+    @contextmanager
+    def changing(self, identity: str) -> Iterator[None]:
+        """Let no pod claim a reservation until the block ends: a new spec inherits no claims."""
+        self.in_change[identity] += 1
+        try:
+            yield
+        finally:
+            self.in_change -= Counter([identity])
 
     def name_for(self, ref: Ref, pod: Pod) -> str:
         """Return a reservation's name for a message to a pod; another namespace's is not named.

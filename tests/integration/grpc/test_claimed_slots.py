@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from reserver.cluster.pod import PodName
 from reserver.reservations.enums import StoreKind
+from reserver.scheduling.bind import judge_bind
+from reserver.stores.stores import Stores
 from reserver.v1 import reservation_pb2 as pb
 from tests.integration.grpc.calls import refused, shown, spec, watched
 from tests.integration.world import CONFIGMAPS, OBJECTS, World, again
@@ -88,3 +94,27 @@ async def test_claims_of_an_older_version_are_not_lost_by_an_extension(world: Wo
     await world.api.Create(pb.CreateRequest(name="rest", spec=spec(owner="web-1", cpu="3")))
     _, reason, _ = await refused(world.api.Update(pb.UpdateRequest(name=name, spec=later)))
     assert reason == "NO_ROOM"
+
+
+async def test_no_pod_claims_a_slot_while_its_reservation_is_being_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = (await world.api.Create(pb.CreateRequest(name="train", spec=spec(slots=2)))).reservation
+    state, now = world.running.assembly.state, world.running.assembly.clock
+    pod = {"metadata": {"name": "web-0"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await world.cluster.client.send("POST", "/api/v1/namespaces/shop/pods", pod)
+    name = PodName("shop", "web-0")
+    await until(lambda: name in state.pods)
+    refusals = list[str | None]()
+    edit = Stores.edit
+
+    async def slow(self: Stores, *change: Any) -> bool:
+        refusals.append(judge_bind(state.pods[name], "worker-1", state, now()).refusal)
+        return await edit(self, *change)
+
+    monkeypatch.setattr(Stores, "edit", slow)
+    await world.api.Extend(pb.ExtendRequest(name=made.id, ttl={"seconds": 7200}))
+    await world.api.Update(pb.UpdateRequest(name=made.id, spec=spec(slots=3)))
+    assert refusals == ["must wait for a change of its reservation"] * 2
+    verdict = judge_bind(state.pods[name], "worker-1", state, now())
+    assert (verdict.refusal, len(verdict.claims)) == (None, 1)
