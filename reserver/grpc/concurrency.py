@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from reserver.base.fairness import FairCount
-from reserver.base.pacer import FairQueue
+from reserver.base.pacer import FairQueue, present_consumer
 from reserver.errors import TooMany
 
 LOCAL = "loopback"
@@ -118,7 +118,7 @@ class CallCounts:
 
 
 class FairLock:
-    """A lock that waiting parties get in turn, so that the calls of one delay another's by one."""
+    """A lock that consumers get in turn, so that the calls of one delay another's by one."""
 
     def __init__(self) -> None:
         """Begin unlocked."""
@@ -126,19 +126,19 @@ class FairLock:
         self._waiting = FairQueue[asyncio.Future[None]]()
 
     @asynccontextmanager
-    async def held_by(self, party: str) -> AsyncIterator[None]:
-        """Hold the lock for a party until the block ends."""
+    async def held(self) -> AsyncIterator[None]:
+        """Hold the lock for the present consumer until the block ends."""
         if self._is_held:
-            await self._wait(party)
+            await self._wait()
         self._is_held = True
         try:
             yield
         finally:
             self._pass_on()
 
-    async def _wait(self, party: str) -> None:
+    async def _wait(self) -> None:
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.put(party, turn)
+        self._waiting.put(present_consumer.get(), turn)
         try:
             await turn
         except asyncio.CancelledError:

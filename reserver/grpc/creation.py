@@ -15,7 +15,7 @@ from reserver.base.pacer import Pacer
 from reserver.errors import InvalidInput, NotReady, ReserverError, under
 from reserver.grpc import documents, status_errors
 from reserver.grpc.catalogue import Catalogue
-from reserver.grpc.concurrency import LOCAL, FairLock, caller, party_of
+from reserver.grpc.concurrency import LOCAL, FairLock, caller
 from reserver.grpc.documents import Draft
 from reserver.k8s.objects import names
 from reserver.reservations.reservation import Ref, Reservation
@@ -168,14 +168,14 @@ class Creation:
         return list(drafts.values())
 
     async def _begin(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:
-        """Decide, hold and start to write; one request at a time, of each party in turn.
+        """Decide, hold and start to write; one request at a time, of each consumer in turn.
 
         There is no `await` after the last check of the room. `path` is the path of the drafts in
         the request; empty if the reservation may wait for room.
         """
         if path:  # As in Bind: a broken watch may not have shown yet that the room is taken.
             await up_to_date(self.readiness, self.state.ledger, self.clock)
-        async with self._deciding.held_by(party_of(caller.get())):
+        async with self._deciding.held():
             return self._requests.before(request) or await self._decide(request, drafts, path)
 
     async def _decide(self, request: Request, drafts: Sequence[Draft], path: str) -> CreationCall:

@@ -1,4 +1,4 @@
-"""Creations are decided one at a time, those of each party in turn."""
+"""Creations are decided one at a time, those of each consumer in turn."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reserver.grpc.concurrency import FairLock, caller
+from reserver.base.pacer import present_consumer
+from reserver.grpc.concurrency import FairLock
 from reserver.grpc.creation import Creation
 from reserver.v1 import reservation_pb2 as pb
 from tests.builders import NOW, state_of
 from tests.unit.extender.fakes import FakeReadiness
 from tests.unit.grpc.services import Nothing
 
-GREEDY, OTHER = "system:serviceaccount:greedy:a", "system:serviceaccount:shop:b"
+GREEDY, OTHER = "system:serviceaccount:greedy", "system:serviceaccount:shop"
 
 
-async def test_a_creation_waits_for_one_of_another_party_however_many_it_has_sent() -> None:
+async def test_a_creation_waits_for_one_of_another_consumer_however_many_it_has_sent() -> None:
     decided: list[str] = []
 
     class Slow(Creation):
         async def _decide(self, *_: Any) -> Any:
-            decided.append(caller.get())
+            decided.append(present_consumer.get())
             await asyncio.sleep(0)
 
         async def _finish(self, *_: Any) -> Any:
@@ -34,7 +35,7 @@ async def test_a_creation_waits_for_one_of_another_party_however_many_it_has_sen
     creation = Slow(state_of(), lambda: NOW, nothing, nothing, FakeReadiness())
 
     async def create(user: str, number: int) -> None:
-        caller.set(user)
+        present_consumer.set(user)
         await creation.one(pb.CreateRequest(name=f"one-{number}"))
 
     users = [*[GREEDY] * 50, OTHER]
@@ -48,8 +49,9 @@ def test_the_lock_is_held_by_one_and_passed_on_whoever_gives_up(calls: list[Any]
     async def scene() -> None:
         lock, inside, had = FairLock(), set[int](), set[int]()
 
-        async def hold(number: int, party: str) -> None:
-            async with lock.held_by(party):
+        async def hold(number: int, consumer: str) -> None:
+            present_consumer.set(consumer)
+            async with lock.held():
                 assert not inside
                 inside.add(number)
                 had.add(number)
@@ -58,7 +60,7 @@ def test_the_lock_is_held_by_one_and_passed_on_whoever_gives_up(calls: list[Any]
                 finally:
                     inside.discard(number)
 
-        tasks = [asyncio.create_task(hold(n, party)) for n, (party, _) in enumerate(calls)]
+        tasks = [asyncio.create_task(hold(n, consumer)) for n, (consumer, _) in enumerate(calls)]
         for task, (_, gives_up) in zip(tasks, calls, strict=True):
             await asyncio.sleep(0)
             if gives_up:
@@ -67,7 +69,7 @@ def test_the_lock_is_held_by_one_and_passed_on_whoever_gives_up(calls: list[Any]
             with suppress(asyncio.CancelledError):
                 await task
         assert had >= {number for number, (_, gives_up) in enumerate(calls) if not gives_up}
-        async with asyncio.timeout(5), lock.held_by("d"):
+        async with asyncio.timeout(5), lock.held():
             pass
 
     asyncio.run(scene())
