@@ -129,15 +129,14 @@ class SchedPatches(Listener):
             now = self._clock()
             entry.slots.recorded(record, metadata.revision, now, inherits=self._is_first)
         self.queue.add(name)
-        awaited = self._awaited.pop(name, None)
-        if awaited is not None and not awaited.done():
-            awaited.set_result(None)
+        self._wake(name)
 
     def drop(self, name: PatchName) -> None:
-        """Remove a deleted SchedPatch."""
+        """Remove a deleted SchedPatch; pods that wait for its slots go on without it."""
         self._known.pop(name, None)
         self.book.drop(name)
         self.queue.discard(name)
+        self._wake(name)
 
     def listed(self) -> None:
         """Record the end of the first list: later stocks are no predecessor's."""
@@ -238,6 +237,11 @@ class SchedPatches(Listener):
         if fault != self._fault:  # One line for each fault, not for each retry.
             log.warning("status of a SchedPatch cannot be written, retrying", why=fault)
             self._fault = fault
+
+    def _wake(self, name: PatchName) -> None:
+        awaited = self._awaited.pop(name, None)
+        if awaited is not None:
+            awaited.set_result(None)
 
     def _changed(self, name: PatchName) -> None:
         entry = self.book.get(name)

@@ -190,6 +190,15 @@ async def test_who_waits_for_slots_does_not_wait_for_ever(world: World) -> None:
     assert world.patched() == ()
 
 
+async def test_who_waits_for_slots_goes_on_once_the_patch_is_deleted(world: World) -> None:
+    waiting = asyncio.create_task(world.patches.stocked([NAME], 60))
+    await asyncio.sleep(0)
+    world.patches.drop(NAME)
+    async with asyncio.timeout(5):
+        await waiting
+    assert not world.patches._awaited
+
+
 async def test_an_older_state_than_is_known_changes_nothing(world: World) -> None:
     before = world.api.shown()
     await world.write()
