@@ -43,6 +43,18 @@ class Moment(float):
         return (self.set_back, self) > (other.set_back, other)
 
 
+def is_ahead(at: float, now: float, longest_s: float) -> bool:
+    """Return whether a planned moment is yet to come.
+
+    Args:
+        at: the planned moment, in unix seconds.
+        now: unix seconds.
+        longest_s: seconds, the farthest that such a moment is planned ahead. A moment farther ahead
+            was planned before the clock was set back, and is over.
+    """
+    return 0 < at - now <= longest_s
+
+
 PROBATION_S = 60.0
 """Seconds that a jump must last before the clock follows it."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reserver.base.clock import is_ahead
 from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.moves.effects import Effect, HoldSeat, PlaceSeatAnew
 from reserver.moves.model import Move, MoveStatus, Replacement
@@ -235,7 +236,7 @@ def answered(move: Move, seen: Observation, now: float) -> Judged:
 
 def rests(move: Move, now: float) -> bool:
     """Return whether an eviction is not requested again yet."""
-    return 0 < move.status.retry_at - now <= LAST_PAUSE_S  # Else the clock was set back.
+    return is_ahead(move.status.retry_at, now, longest_s=LAST_PAUSE_S)
 
 
 def awaits_replacement(move: Move, seen: Observation) -> Move:

@@ -13,6 +13,7 @@ from functools import partial
 
 import structlog
 
+from reserver.base.clock import is_ahead
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
 from reserver.cluster.pod import PodName
@@ -186,9 +187,9 @@ class Provisioner(Listener):
         request, name = known.request, known.request.name
         refusal = self._unwritten.pop(name, None)
         if refusal is None:
-            left_s = self._tried_at.get(name, 0.0) + LOOK_AGAIN_S - self._clock()
-            if 0 < left_s <= LOOK_AGAIN_S:  # Else the clock was set back.
-                self.queue.add(name, left_s)
+            again, now = self._tried_at.get(name, 0.0) + LOOK_AGAIN_S, self._clock()
+            if is_ahead(again, now, longest_s=LOOK_AGAIN_S):
+                self.queue.add(name, again - now)
                 return
             refusal = await self._try(request)
             self._tried_at[name] = self._clock()

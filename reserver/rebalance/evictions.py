@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from reserver.base.clock import is_ahead
 from reserver.base.pacer import Backoff
 from reserver.k8s.client import ApiClient
 from reserver.k8s.eviction import Reply, evict, eviction
@@ -41,7 +42,7 @@ class Pace:
 
     async def wait(self, now: float, at: float = 0.0) -> None:
         """Take a turn, at a moment or later, and wait for it."""
-        at = at if at <= now + LAST_PAUSE_S else now  # The clock was set back.
+        at = at if is_ahead(at, now, longest_s=LAST_PAUSE_S) else now
         pause = max(at - now, self.turn_in(max(at, now)))
         if pause > 0:
             await asyncio.sleep(pause)
@@ -102,7 +103,7 @@ class Evictions(PacedMoves):
             result = await self._try(attempt, terms)
             if result is None:
                 again = self.clock() + attempt.backoff.failed()
-                if 0 <= until - again <= terms.patience_s:  # Else the clock was set back.
+                if is_ahead(until, again, longest_s=terms.patience_s):
                     heapq.heappush(due, (again, order, attempt))
                     continue
             why = "" if result is Result.SUCCESS else attempt.why

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from reserver.base.clock import is_ahead
 from reserver.base.schedule import Schedule
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.k8s.client import ApiClient
@@ -266,10 +267,10 @@ class Rebalancer:
 
     async def _rest(self, began: float, interval_s: float) -> None:
         """Wait for the next round, and read load meanwhile: one reading may be of a peak."""
-        # A much longer pause is of a clock that was set back.
-        while 0 < (pause := began + interval_s - self.clock()) <= 2 * interval_s:
-            await asyncio.sleep(min(pause, SAMPLE_S))
-            if pause > SAMPLE_S:
+        next_at = began + interval_s
+        while is_ahead(next_at, now := self.clock(), longest_s=2 * interval_s):
+            await asyncio.sleep(min(next_at - now, SAMPLE_S))
+            if next_at - now > SAMPLE_S:
                 await self.loads.sample()
 
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 import structlog
 
+from reserver.base.clock import is_ahead
 from reserver.base.pacer import Backoff
 from reserver.errors import ApiError, ReserverError
 from reserver.k8s.api_errors import advice
@@ -83,8 +84,7 @@ class Companion:
         """
         is_behind = bool(self._contents and self._contents.recording) and self._seen < seen
         has_work = bool(self.changed_keys) or is_behind or self._has_to_be_read(now)
-        rests = 0 < self._retry_at - now <= _BACKOFF_S[1]  # Else the clock was set back.
-        return has_work and not rests
+        return has_work and not is_ahead(self._retry_at, now, longest_s=_BACKOFF_S[1])
 
     def belongs_to(self, uid: str) -> None:
         """Set the UID of the store; a new UID causes the companion to be read again."""
