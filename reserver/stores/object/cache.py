@@ -22,6 +22,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
 
     Attributes:
         home: Reserver's own namespace.
+        reading: reads the objects, and counts them by namespace.
     """
 
     event_kind = RESERVATION
@@ -33,7 +34,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
 
     def __post_init__(self) -> None:
         """Begin with an empty cache."""
-        self._reading = ObjectReading(self.clock, self.home)
+        self.reading = ObjectReading(self.clock, self.home)
         self._sets = Sets(self.changed)
 
     def put(self, item: ReservationObject, *, listed: bool = False) -> None:
@@ -54,7 +55,8 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
                 self.changed(item.ref)  # A deletion may have failed because of this write.
             self._awaited.check()
             return
-        self._known[name] = known = self._reading.read(item, before)
+        known = self.reading.read(item, before, is_pending=item.ref in self._expected)
+        self._known[name] = known
         self._sets.put(item.ref, item.metadata)
         self.changed(item.ref)
         if self.is_expected(item):
@@ -65,14 +67,13 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
 
     def drop(self, name: Name, revision: int = 0) -> None:
         """Drop an object that was deleted at a resourceVersion; 0 if unknown."""
-        ref = Ref.of_object(*name)
-        known = self.known(ref)
+        ref, known = Ref.of_object(*name), self._known.get(name)
         if known is not None and known.reservation is not None:
             self._report_ended(known.reservation, known.text)
         self._known.pop(name, None)
         expected = self._expected.get(ref)
         if known is not None:
-            self._reading.forget(name[0], known)
+            self.reading.forget(name[0], known)
             self.changed(ref)
             self.ledger.drop(ref)
             self._sets.drop(ref)
@@ -96,7 +97,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
             return False
         if expected.uid:
             return expected.uid == item.metadata.uid
-        return self._reading.entries(item).has_same_reservations(expected.entries)
+        return self.reading.entries(item).has_same_reservations(expected.entries)
 
     def written(self, ref: Ref, made: Metadata) -> None:
         """Record that a pending object was written; `made` is its metadata."""
@@ -202,8 +203,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
 
     def subject(self, ref: Ref) -> Metadata | None:
         """Return the metadata of a cached object; None if it is absent."""
-        known = self.known(ref)
-        return known.metadata if known else None
+        return known.metadata if (known := self.known(ref)) else None
 
     def problem_counts(self) -> Iterator[tuple[Name, int]]:
         """Yield each namespace with the number of its objects that are not enforced."""
@@ -294,7 +294,7 @@ class ObjectCache(Cache[KnownObject, Deletion | Abandonment]):
     def _recall_idle(self, ref: Ref, known: KnownObject) -> None:
         """Restore the start of the idle time from the status, if it is of the present spec."""
         reservation, status = known.reservation, known.status
-        if status is None or status.idle_since is None:
+        if reservation is None or status is None or status.idle_since is None:
             return
-        if reservation and status.observed_generation == known.metadata.generation:
+        if status.observed_generation == known.metadata.generation:
             self.ledger.was_idle(ref, digest(reservation, status), idle_since(status))

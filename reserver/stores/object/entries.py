@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from reserver.base.quarantine import quarantined
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, TooMany
 from reserver.k8s.objects.limits import KEPT, MOST_OBJECTS, SpecLimits, check_bytes, limits_at
 from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.enums import Phase
@@ -159,29 +159,41 @@ class ObjectReading:
         """Return the entries of an object."""
         return read_object(item, self._clock(), self._home)
 
-    def read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
+    def require_room(self, namespace: str) -> None:
+        """Refuse a new object of a namespace that has as many as are read.
+
+        Raises:
+            TooMany: the object would not be read.
+        """
+        if self._is_full(namespace):
+            read = f"{MOST_OBJECTS} Reservations of namespace {namespace} are read"
+            raise TooMany(f"{read}, and no more; delete some, and try again")
+
+    def read(
+        self, item: ReservationObject, before: KnownObject | None, *, is_pending: bool
+    ) -> KnownObject:
         """Return the present object, which replaces the cached one.
 
-        An object that was read before, even by an earlier process, is exempt from the bound, as it
-        may hold.
+        An object that was read before, even by an earlier process, or that this process writes,
+        is exempt from the bound, as it may hold.
         """
-        known = self._read(item, before)
-        self._count(
-            item.metadata.namespace, known.is_read - (before is not None and before.is_read)
-        )
+        known = self._read(item, before, is_pending=is_pending)
+        more = known.is_read - (before is not None and before.is_read)
+        self._count(item.metadata.namespace, more)
         return known
 
     def forget(self, namespace: str, known: KnownObject) -> None:
         """Count a deleted object no longer."""
         self._count(namespace, -known.is_read)
 
-    def _read(self, item: ReservationObject, before: KnownObject | None) -> KnownObject:
-        status, namespace = item.stored_status(), item.metadata.namespace
-        is_full = self._read_in.get(namespace, 0) >= MOST_OBJECTS and namespace != self._home
+    def _read(
+        self, item: ReservationObject, before: KnownObject | None, *, is_pending: bool
+    ) -> KnownObject:
+        status = item.stored_status()
         was_read = (before is not None and before.is_read) or (
             status is not None and status.phase != INVALID
         )
-        if is_full and not was_read:
+        if self._is_full(item.metadata.namespace) and not (was_read or is_pending):
             text = f"{MOST_OBJECTS} Reservations of this namespace are read, and this one is not"
             error = InvalidInput("", text, "delete some, and write it again")
             unread = Entries(problems=(EntryProblem(item.ref, error),))
@@ -192,6 +204,9 @@ class ObjectReading:
         if faults:
             entries = replace(entries, problems=(EntryProblem(item.ref, faults[0]),))
         return KnownObject(item.metadata, bytes(item.spec), entries, status)
+
+    def _is_full(self, namespace: str) -> bool:
+        return self._read_in.get(namespace, 0) >= MOST_OBJECTS and namespace != self._home
 
     def _count(self, namespace: str, more: int) -> None:
         self._read_in[namespace] = self._read_in.get(namespace, 0) + more

@@ -102,6 +102,7 @@ class ObjectWriter(Writer[ObjectCache]):
         """Create an object; a failure ends its hold."""
         try:
             async with self._slots:
+                self.cache.reading.require_room(ref.namespace)
                 created = await self._send(ref, body)
         except ReserverError as exc:
             self.cache.withdraw(ref)

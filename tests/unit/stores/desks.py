@@ -83,8 +83,14 @@ class Desk(ABC):
     def shows(self, version: int, **cpus: int) -> None:
         """Show the whole collection by the watch: reservations by name, with their CPUs."""
 
-    def insert(self, *keys: str, text: Callable[[str], str] = text, size: int = 0) -> Any:
-        ref = self.writer.new_ref(dict.fromkeys(keys, size))
+    def insert(
+        self,
+        *keys: str,
+        text: Callable[[str], str] = text,
+        size: int = 0,
+        namespace: str = HOME,
+    ) -> Any:
+        ref = self.writer.new_ref(dict.fromkeys(keys, size))._replace(namespace=namespace)
         texts = {key: text(key) for key in keys}
         entries = {
             key: Entries((spec_codec.read(document.parse(each), ref._replace(key=key), NOW),))

@@ -1,5 +1,9 @@
 """Reservations that are created as objects: held from the decision on."""
 
+import pytest
+
+from reserver.errors import TooMany
+from reserver.stores.object import entries
 from tests.unit.stores.desks import HOME, item, text
 from tests.unit.stores.object_writer.desk import Make
 
@@ -41,3 +45,28 @@ async def test_one_of_the_name_that_went_before_does_not_take_the_hold_with_it(d
     assert made.held == 1
     made.show(item("a", 7))
     assert made.held == 1
+
+
+async def test_no_object_is_written_that_would_not_be_read(
+    desk: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "MOST_OBJECTS", 1)
+    made = desk()
+    made.show(item("theirs", namespace="shop"))
+    outcome = await made.insert("a", namespace="shop")
+    assert isinstance(outcome, TooMany)
+    assert "of namespace shop are read, and no more; delete some" in str(outcome)
+    assert (made.client.requests, made.held) == ([], 1)
+
+
+async def test_a_written_object_holds_though_its_namespace_was_filled_meanwhile(
+    desk: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "MOST_OBJECTS", 1)
+    made = desk(item("a", 7, namespace="shop"))
+    assert await made.insert("a", namespace="shop") is None
+    made.show(item("theirs", 6, namespace="shop"))
+    made.show(item("a", 7, namespace="shop"))
+    assert made.held == 2
+    made.show(item("late", 8, namespace="shop"))
+    assert made.held == 2
