@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -41,12 +42,14 @@ async def test_what_holds_the_event_loop_is_told_by_name(
             nobody = Ref.of_object("shop", "nobody")
             world.running.assembly.placer.refused(nobody, ApiError(0, "", "so that it looks"))
             await has_held.wait()
-            told = await until(lambda: [line for line in logs if line.get("by") == HOLDER])
+
+            def told() -> list[Any]:  # On a slow machine others hold it as well, and it for less.
+                return [each for each in logs if each.get("by") == HOLDER and each["seconds"] > 0.3]
+
+            line = (await until(told))[0]
             exposed = await _metrics(world.running.url)
-    line = told[0]  # On a slow machine others hold it as well.
     assert line["event"] == "event loop held"
     assert line["task"] == "Placer.run"
-    assert line["seconds"] >= 0.3
     assert line["cpu_seconds"] < 0.2  # It slept.
     series = rf'reserver_event_loop_blocked_seconds_sum\{{by="{HOLDER}"\}} (\S+)'
     seconds = re.search(series, exposed)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hack.controlplane.process import HeldPort
 from hack.programs import done
 from reserver import app
 from reserver.client import (
@@ -216,11 +217,12 @@ async def test_a_watch_goes_on_when_the_server_was_away(tmp_path: Path) -> None:
         address = world.running.grpc_address
         assert address
         path = tmp_path / "kubeconfig"
+        held = HeldPort()  # It serves there again.
+        grpc_address = ("127.0.0.1", held.number)
+        settings = Settings(kubeconfig=path, http_port=0, grpc_address=grpc_address)
         async with AsyncExitStack() as stack:
-            settings = Settings(kubeconfig=path, http_port=0, grpc_address=("127.0.0.1", 0))
             second = await stack.enter_async_context(app.running(settings))
             assert second.grpc_address
-            port = int(second.grpc_address.rpartition(":")[2])
             client = Client(second.grpc_address)
             for name in ("a", "b"):
                 await client.create(name, SPEC)
@@ -229,7 +231,6 @@ async def test_a_watch_goes_on_when_the_server_was_away(tmp_path: Path) -> None:
             waiting = asyncio.ensure_future(anext(changes))
         async with Client(address) as other:
             await other.release("a")
-        settings = Settings(kubeconfig=path, http_port=0, grpc_address=("127.0.0.1", port))
         async with app.running(settings), client, asyncio.timeout(30):
             change = await waiting
             while change.kind is not ChangeKind.DELETED:
