@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from kubernetes.client import AdmissionregistrationV1Api, CustomObjectsApi
+from kubernetes.client.exceptions import ApiException
 
 from hack.controlplane.kubeconfig import kubectl
 from hack.reserver_process import wait_for
@@ -49,6 +50,7 @@ def configurations(port: int) -> Iterator[dict[str, Any]]:
             hook["clientConfig"]["url"] = f"https://127.0.0.1:{port}{path}"
             ours = {"key": ASKED, "operator": "Exists"}
             hook["namespaceSelector"]["matchExpressions"].append(ours)
+            hook["timeoutSeconds"] = 30  # A busy machine may take longer than the shipped 2.
         yield document
 
 
@@ -88,9 +90,13 @@ class Shop:
         return (*OBJECTS, self.corner.name, "schedpatches")
 
     def patch(self, name: str, count: int, **spec: Any) -> None:
-        """Create a SchedPatch for pods of the service `test`, and return once it is active."""
+        """Create a SchedPatch for pods of the service `test`, and return once it patches them.
+
+        The API server may read the namespace's label and the webhooks later than their clients.
+        """
         self.write(name, count, **spec)
         wait_for(lambda: self.reason(name) == "Patching", f"{name} is active")
+        wait_for(lambda: name in self.shown_tolerations(), f"{name} patches pods")
 
     def write(self, name: str, count: int, **spec: Any) -> None:
         labels = {"matchLabels": {"service": "test"}}
@@ -125,8 +131,21 @@ class Shop:
             for mark in json.loads((pod.metadata.annotations or {}).get(MARKS_ANNOTATION, "[]"))
         )
 
-    def create(self, name: str, **metadata: Any) -> Any:
-        return self.corner.api.create_namespaced_pod(self.corner.name, manifest(name, **metadata))
+    def create(self, name: str, *, dry_run: bool = False) -> Any:
+        options = {"dry_run": "All"} if dry_run else {}
+        return self.corner.api.create_namespaced_pod(self.corner.name, manifest(name), **options)
+
+    def shown_tolerations(self) -> list[str]:
+        """Return the keys that a dry run shows."""
+        return [each.key for each in self.create("shown", dry_run=True).spec.tolerations]
+
+    def is_refused(self, why: str) -> bool:
+        """Return whether the API server would refuse a pod for this reason."""
+        try:
+            self.create("shown", dry_run=True)
+        except ApiException as exc:
+            return why in str(exc.body)
+        return False
 
 
 def manifest(name: str, **metadata: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
 from hack.controlplane.nodes import create_nodes
+from hack.controlplane.process import HeldPort
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.patching import ASKED, COMPONENT, configurations, dump, is_trusted
@@ -171,8 +171,8 @@ def cluster(
     admin = control_plane.kubeconfig
     nodes = create_nodes(admin, 3, cpu="4", memory="16Gi", prefix="worker")
     install_crd(api.api_client, "schedpatches.reserver.io", COMPONENT / "crd-patch.yaml")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    held = HeldPort()
+    port = held.number
     for document in configurations(port):
         kubectl(admin, "apply", "-f", str(dump(folder / "hook.json", document)))
     store = f"--configmap={'/'.join(NAMED_STORE)}"

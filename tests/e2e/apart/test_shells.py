@@ -6,12 +6,14 @@ import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from hack.reserver_process import wait_for
 from tests.integration.cli.runs import runs_beside
 from tests.integration.world import World, serving
 from tests.terminal import terminal
@@ -68,9 +70,17 @@ def press_tab(shell: str, address: str, home: Path) -> None:
     with terminal(*SHELLS[shell], width=160, environment=environment) as screen:
         screen.press(f"{PREPARED[shell]}; echo prep''ared\r")
         screen.read_until("prepared")
-        for typed, completed in TYPED.items():
-            screen.read_until("ready> ")
+        screen.read_until("ready> ")
+
+        def completes(typed: str, completed: str) -> bool:
+            """A completion offers nothing if Reserver does not answer within two seconds."""
+            before = len(screen.written)
             screen.press(f"{typed}\t{TO_THE_BEGINNING}echo '<' \r")
-            screen.read_until(f"< {completed}")
+            screen.read_until(f"< {typed}")
+            screen.read_until("ready> ")
+            return f"< {completed}" in screen.written[before:]
+
+        for typed, completed in TYPED.items():
+            wait_for(partial(completes, typed, completed), f"{typed} becomes {completed}")
         screen.press("exit\r")
         screen.end()
