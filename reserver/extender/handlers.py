@@ -164,12 +164,16 @@ class Extender:
         for effect in verdict.effects:
             self._requeue.send_sparingly(effect)
 
-    def explain(self, name: PodName) -> Explanation | None:
+    async def explain(self, name: PodName) -> Explanation | None:
         """Return the effect of the holds on a pod; None without such a pod.
+
+        It takes milliseconds with many nodes, so calls get their turns one after the other.
 
         Raises:
             NotReady: the state is not up to date.
         """
+        await self.advanced()
+        await Pacer(turn_s=0.0).give_way()
         require_ready(self._readiness)
         pod = self._state.pods.get(name)
         return None if pod is None else explain(pod, self._state, self._clock())

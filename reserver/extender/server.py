@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote
@@ -186,14 +185,13 @@ class Routes:
         """Return the effect of the holds on a pod, in numbers."""
         namespace, _, pod = unquote(request.path.removeprefix(_EXPLAIN)).partition("/")
         name = PodName(namespace, pod)
-        await self._extender.advanced()
         try:
-            explanation = self._extender.explain(name)
+            explanation = await self._extender.explain(name)
         except NotReady as exc:
             return error(HTTPStatus.SERVICE_UNAVAILABLE, str(exc))
         if explanation is None:
             return error(HTTPStatus.NOT_FOUND, f"there is no pod {name}")
-        return HttpResponse(encode(asdict(explanation)))
+        return HttpResponse(encode(explanation))
 
     def _answered(self, verb: str, outcome: str, began: float, result: object) -> HttpResponse:
         answer = HttpResponse(encode(result))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import grpc
+import msgspec
 from google.protobuf import json_format
-from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from reserver.base.pacer import Pacer
@@ -23,7 +23,6 @@ from reserver.grpc import catalogue, documents
 from reserver.grpc.selection import PageToken
 from reserver.grpc.status_errors import CallError
 from reserver.k8s.objects.limits import HOME, check_amount, limits_at
-from reserver.k8s.objects.objects import encode
 from reserver.k8s.objects.times import parse_moment
 from reserver.reservations.accounts import WEEK_S, AccountKey, HoldUse
 from reserver.reservations.quota import Quota
@@ -149,12 +148,21 @@ class CapacityServicer(CapacityServiceServicer):
     async def Explain(self, request: pb.ExplainRequest, context: Aio) -> pb.ExplainResponse:  # noqa: ARG002, N802
         """Return why a pod is pending, or its possible nodes."""
         name = PodName(request.pod_namespace, request.pod_name)
-        explanation = self.extender.explain(name)
+        explanation = await self.extender.explain(name)
         if explanation is None:
             message = f"there is no pod {shorten(str(name), 200)}"
             raise CallError(grpc.StatusCode.NOT_FOUND, "NO_SUCH_POD", message)
-        document = json_format.Parse(encode(asdict(explanation)), Struct())
-        return pb.ExplainResponse(explanation=document)
+        response, pacer = pb.ExplainResponse(), Pacer()
+        for field, value in msgspec.to_builtins(explanation).items():
+            shown = response.explanation.fields[field]
+            if isinstance(value, tuple):
+                shown.list_value.SetInParent()
+                for each in value:
+                    json_format.ParseDict(each, shown.list_value.values.add())
+                    await pacer.give_way()
+            else:
+                json_format.ParseDict(value, shown)
+        return response
 
     async def Dump(self, request: pb.DumpRequest, context: Aio) -> pb.DumpResponse:  # noqa: ARG002, N802
         """Return the state of this process, for a bug report."""

@@ -1,5 +1,6 @@
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from unittest.mock import Mock
 
 import pytest
@@ -33,7 +34,7 @@ async def test_nothing_is_decided_before_the_cluster_is_seen(served: Served) -> 
     with pytest.raises(NotReady):
         await served.bindings.bind(call("owner"))
     with pytest.raises(NotReady):
-        served.extender.explain(OWNER.name)
+        await served.extender.explain(OWNER.name)
     with pytest.raises(NotReady):
         await served.extender.preempt(OWNER, {"worker-1": ["uid-v"]})
     assert served.cluster.bound == []
@@ -187,10 +188,20 @@ async def test_while_a_pod_cannot_be_read_nobody_is_evicted_and_the_pod_is_tried
 
 async def test_a_pod_is_explained_if_it_is_known(served: Served) -> None:
     served.show(node("worker-3", cpu="4"), OWNER)
-    explanation = served.extender.explain(OWNER.name)
+    explanation = await served.extender.explain(OWNER.name)
     assert explanation is not None
     assert explanation.nodes_without_holds == 3
-    assert served.extender.explain(name("ghost")) is None
+    assert await served.extender.explain(name("ghost")) is None
+
+
+async def test_other_calls_have_their_turn_between_two_explanations(served: Served) -> None:
+    served.show(OWNER)
+    calls = [asyncio.create_task(served.extender.explain(OWNER.name)) for _ in range(5)]
+    done = [0]
+    while done[-1] < len(calls):
+        await asyncio.sleep(0)
+        done.append(sum(call.done() for call in calls))
+    assert all(after - before <= 1 for before, after in pairwise(done))
 
 
 async def test_thousands_that_end_in_one_second_hold_no_call_up(served: Served) -> None:
