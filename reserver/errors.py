@@ -56,6 +56,14 @@ class InvalidInput(ReserverError):
         joint = "" if not self.path or self.path.startswith("[") else "."
         return type(self)(f"{parent}{joint}{self.path}", self.problem, self.remedy)
 
+    def detached(self) -> InvalidInput:
+        """Return the same error without its traceback, to store.
+
+        A traceback keeps the variables of all callers: among them the former version of the object
+        with its own error, and so each version that was ever read.
+        """
+        return type(self)(self.path, self.problem, self.remedy)
+
 
 class under:  # noqa: N801 - it reads like a statement
     """Prefix the path of an InvalidInput that this block raises."""

@@ -83,7 +83,7 @@ class KnownWindows:
         try:
             known = KnownWindow(metadata, read_object(item), None, item.said())
         except InvalidInput as exc:
-            known = KnownWindow(metadata, None, exc, item.said())
+            known = KnownWindow(metadata, None, exc.detached(), item.said())
         self._known[metadata.name] = known
         self._on_changed()
 

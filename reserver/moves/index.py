@@ -148,7 +148,7 @@ class MoveIndex:
             known.move = read_object(item)
             self._check_number(known, before)
         except InvalidInput as exc:
-            known.move, known.problem = None, exc
+            known.move, known.problem = None, exc.detached()
             return known
         status = before.known_status(known.said) if before else None
         if status is not None:  # With its unwritten fields.

@@ -116,14 +116,14 @@ class SchedPatches(Listener):
         before = self._known.get(name)
         if before is not None and before.metadata.revision > metadata.revision:
             return  # The response to Reserver's write came before this event.
+        status = before.status if before is not None else PatchStatus()
         try:
             status = read_status(item.status)
             record = read_record(status)
             entry = self.book.put(read_object(item))
         except InvalidInput as exc:
             self.book.suspend(name)
-            status = before.status if before is not None else PatchStatus()
-            self._known[name] = _Known(metadata, status, exc)
+            self._known[name] = _Known(metadata, status, exc.detached())
         else:
             self._known[name] = _Known(metadata, status, None)
             now = self._clock()

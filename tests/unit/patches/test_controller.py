@@ -175,6 +175,16 @@ async def test_what_cannot_be_read_patches_none_and_says_so_and_its_count_goes_o
     assert world.patched() == (1,)
 
 
+async def test_the_status_of_an_invalid_patch_is_written_once(world: World) -> None:
+    world.api.object["spec"]["maxCount"] = 0
+    world.api.version += 1
+    for _ in range(5):
+        world.patches.put(world.api.shown())
+        world.now += 1
+        await world.write()
+    assert world.api.writes == 1
+
+
 async def test_who_waits_for_slots_goes_on_once_they_are_recorded(world: World) -> None:
     waiting = asyncio.create_task(world.patches.stocked([NAME], 60))
     await asyncio.sleep(0)
