@@ -79,6 +79,10 @@ class Plan:
         found = self.api.read_node(node).status.conditions or ()
         return {each.type for each in found if each.type in LIFECYCLE and each.status == "True"}
 
+    def wait_conditions(self, node: str, *kinds: str) -> None:
+        """Wait for these conditions of a lifecycle and no others."""
+        wait_for(lambda: self.conditions(node) == {*kinds}, f"{node} is {kinds}")
+
     def is_given_back(self, node: str) -> bool:
         found = self.api.read_node(node).metadata.annotations or {}
         is_marked = MAINTENANCE_ANNOTATION in found

@@ -95,7 +95,7 @@ def test_what_finds_no_place_has_a_buffer_until_it_has_one(yard: Yard) -> None:
     assert (owner["kind"], owner["name"]) == ("Reservation", "waits")
     corner.patch_store(SPEC.store, {held: None})
     wait_for(lambda: not buffers(yard), "it has its place, and the buffer is gone")
-    assert set(marks(yard, first)) == {KEPT, *KEEPING}
+    wait_for(lambda: set(marks(yard, first)) == {KEPT, *KEEPING}, "its node is kept again")
     # Now both are held, and both look free: a pod that only these holds keep out needs room, too.
     corner.create_pod("stranger", {"cpu": "3"}, tolerations=[{"operator": "Exists"}])
     (buffer,) = wait_for(lambda: buffers(yard), "a pod has a buffer")

@@ -59,16 +59,16 @@ def test_nodes_are_emptied_in_turn_with_seats_and_budgets_and_given_back(plan: P
     corner.wait_bound("scout")  # Else pods may go to the second node, which Reserver knows already.
     window = plan.window(first, second, starts_in_s=600)
     plan.wait(window, **{first: "Drained", second: "Waiting"})
-    assert yard.nodes_of("web") == [refuge] * 2
+    yard.wait_on("web", refuge, replicas=2)
     moves = [move["spec"].get("mode", "ReserveFirst") for move in yard.written()]
     assert moves == ["ReserveFirst"] * 2
     assert plan.is_cordoned(first)
     assert not plan.is_cordoned(second)
-    assert plan.conditions(first) == {PLANNED, DRAINED}
+    plan.wait_conditions(first, PLANNED, DRAINED)
     plan.change(window, start=shown(datetime.now(UTC)))
     plan.wait(window, **{first: "InMaintenance"})
-    assert plan.conditions(first) == {DRAINED, IN_PROGRESS}
-    assert plan.conditions(second) == {PLANNED}
+    plan.wait_conditions(first, DRAINED, IN_PROGRESS)
+    plan.wait_conditions(second, PLANNED)
     wait_for(lambda: first not in parts(corner, OBJECT, hold), "the hold is not there")
     cordon(corner.api, {first}, is_cordoned=False)
     plan.wait(window, **{first: "Done", second: "InMaintenance"})
@@ -97,26 +97,22 @@ def test_a_window_that_is_deleted_ends_its_moves_and_lifts_only_its_own_cordon(p
 
 def test_a_window_that_comes_again_gives_nodes_back_and_takes_them_for_the_next(plan: Plan) -> None:
     yard, (node, other) = plan.yard, plan.yard.nodes
-    now = datetime.now(UTC)
-    this = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
-    following = this + timedelta(minutes=3)
-    lasts = (now + timedelta(seconds=10) - this).seconds
-    schedule = {"cron": f"{this.minute},{following.minute} * * * *", "duration": f"{lasts}s"}
-    ahead = (following - now).seconds - 20
-    times: dict[str, Any] = {
-        "start": None,
-        "end": None,
-        "schedule": schedule,
-        "drainBefore": f"{ahead}s",
-    }
-    window = plan.window(node, surge=True, **times)
+    this = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=1)
+    following = this + timedelta(minutes=20)
+    schedule = {"cron": f"{this.minute},{following.minute} * * * *", "duration": "15m"}
+    times: dict[str, Any] = {"start": None, "end": None, "schedule": schedule}
+    window = plan.window(node, surge=True, drainBefore="1s", **times)
     plan.wait(window, **{node: "InMaintenance"})
     assert plan.status(window)["start"] == shown(this)
+    schedule["duration"] = f"{(datetime.now(UTC) - this).seconds + 2}s"
+    plan.change(window, schedule=schedule)
     plan.wait(window, **{node: "Planned"})
     assert plan.status(window)["start"] == shown(following)
     yard.deploy("web", node, cpu="1")
+    ahead = (following - datetime.now(UTC)).seconds - 2
+    plan.change(window, drainBefore=f"{ahead}s")
     plan.wait(window, **{node: "Drained"})
-    assert yard.nodes_of("web") == [other]
+    yard.wait_on("web", other)
     assert [move["spec"].get("mode") for move in yard.written()] == ["SurgeFirst"]
     assert plan.is_cordoned(node)
     plan.change(window, schedule=schedule | {"until": shown(this)})
@@ -184,7 +180,7 @@ def test_reserver_that_is_killed_at_any_write_goes_on(
     window = plan.window(first)
     start_again(*writes)
     plan.wait(window, **{first: "InMaintenance"})
-    assert yard.nodes_of("web") == [second]
+    yard.wait_on("web", second)
     assert len(yard.written()) == 1
     kill_at(writes[0], is_done=True)
     plan.delete(window)

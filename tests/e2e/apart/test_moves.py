@@ -128,14 +128,18 @@ def test_pods_of_two_namespaces_leave_together_if_a_trusted_object_lists_them(
 def test_a_move_takes_a_pod_of_a_deployment_to_the_node_that_is_named(yard: Yard) -> None:
     first, second = yard.nodes
     pod = yard.deploy("web", first)
-    yard.move("web", pod, to={"node": second}, ttlSecondsAfterFinished=2)
+    yard.move("web", pod, to={"node": second})
     status = yard.wait_phase("web", "Succeeded", reason="Landed")
     assert status["podUID"] != status["replacement"]["uid"]
     assert status["evictedAt"] <= status["finishedAt"]
     yard.wait_on("web", second)
-    events = [event for reason in ("Landed", "Moved") for event in yard.corner.events(reason)]
-    assert any(second in message for message in events), events
+
+    def events() -> list[str]:
+        return [event for reason in ("Landed", "Moved") for event in yard.corner.events(reason)]
+
+    wait_for(lambda: any(second in message for message in events()), "an event names its node")
     yard.wait_released()
+    yard.change("web", ttlSecondsAfterFinished=1)
     wait_for(lambda: not yard.exists("web"), "it is deleted when its time is over")
 
 
@@ -198,6 +202,7 @@ def test_a_round_of_rebalancing_holds_the_seats_of_its_plan_before_it_evicts(
         greedy = yard.workload("greedy", replicas=6, cpu="1")
         yard.apps.create_namespaced_deployment(yard.corner.name, greedy)
         bound = partial(yard.nodes_of, "greedy")
+        wait_for(lambda: len(yard.pods("greedy")) == 6, "there are six")
         wait_for(lambda: bound() == [second, second], "they have what is not held")
         (refused, *_) = [pod for pod in yard.pods("greedy") if not pod.spec.node_name]
         yard.corner.wait_refused(refused.metadata.name, "held by reservation")
