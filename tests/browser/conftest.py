@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from reserver import app
 from reserver.cli import ui
@@ -19,6 +19,7 @@ from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
 
 ORIGINS = ("data:", "about:", "blob:")
+expect.set_options(timeout=30_000)  # Its own limit is too short for a busy machine.
 
 
 class Bed:

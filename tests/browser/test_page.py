@@ -89,21 +89,21 @@ async def test_a_successor_of_reserver_is_followed_without_a_reload(
     killed = ReserverProcess(bed.kubeconfig, tmp_path / "log", f"--grpc-address={bed.grpc}")
     await asyncio.to_thread(killed.start)
     try:
-        await expect(page.locator("#state.good")).to_be_visible(timeout=30_000)
+        await expect(page.locator("#state.good")).to_be_visible()
     finally:
         await asyncio.to_thread(killed.kill)
     await _is_out_of_date(page)
     await bed.start_reserver()
     await bed.client.create("after", spec("worker-2"))
-    await expect(bar(page, "after")).to_be_visible(timeout=30_000)
-    await expect(page.locator("#state.good")).to_be_visible(timeout=30_000)
+    await expect(bar(page, "after")).to_be_visible()
+    await expect(page.locator("#state.good")).to_be_visible()
     assert await page.evaluate("window.isSame")
 
 
 async def _is_out_of_date(page: Page) -> None:
     """Expect the page to show the error, and the last known objects."""
     state = page.locator("#state.warn")
-    await expect(state).to_contain_text("Reserver does not answer", timeout=30_000)
+    await expect(state).to_contain_text("Reserver does not answer")
     await expect(state).to_contain_text("shown as of")
     await expect(bar(page, "before")).to_be_visible()
 
@@ -216,7 +216,7 @@ async def test_each_view_is_printed_on_one_sheet_without_controls(bed: Bed, pape
         page = await bed.open(view)
         await page.locator("main > *").first.wait_for()
         if view == "timeline":
-            await expect(page.locator(".count")).to_contain_text("43 nodes", timeout=30_000)
+            await expect(page.locator(".count")).to_contain_text("43 nodes")
         printed = await page.pdf(format=paper, landscape=True, prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, view
         if view == "timeline":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl
+from hack.controlplane.process import HeldPort
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.patching import COMPONENT, configurations, dump
 from tests.e2e.conftest import install_crd
@@ -88,16 +88,15 @@ def rotated(control_plane: ControlPlane, api: Any, tools: str, tmp_path: Path) -
             reader.has(line)
     (mounted := tmp_path / "mounted").mkdir()
     mount(reader, mounted)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    for document in configurations(port):
+    held = HeldPort()
+    for document in configurations(held.number):
         kubectl(admin, "apply", "-f", str(dump(tmp_path / "hook.json", document)))
     flags = (
         f"--tls-cert-file={mounted}/tls.crt",
         f"--tls-private-key-file={mounted}/tls.key",
         f"--extender-client-ca-file={mounted}/ca.crt",
         "--health-address=127.0.0.1:0",
-        f"--webhook-address=127.0.0.1:{port}",
+        f"--webhook-address=127.0.0.1:{held.number}",
     )
     with ReserverProcess(admin, tmp_path / "log", *flags, wait_ready=False) as process:
         yield Rotated(reader, process, mounted)

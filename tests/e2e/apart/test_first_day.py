@@ -7,7 +7,6 @@ started here, with its flags, its files and its service account.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import kubectl, service_account_kubeconfig
+from hack.controlplane.process import HeldPort
 from hack.controlplane.scheduler_config import render_scheduler_config
 from hack.go_tool import HELM
 from hack.reserver_process import ReserverProcess, wait_for
@@ -39,8 +39,8 @@ class Node:
         self._plane, self._folder = plane, folder
         self._configuration = folder / "configuration"
         self._configuration.mkdir()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self._held = HeldPort()
+        self.address = f"127.0.0.1:{self._held.number}"
 
     def get(self, what: str) -> Any:
         words = (*what.split(), "-n", NAMESPACE, "-o", "json")

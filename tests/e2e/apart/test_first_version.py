@@ -97,9 +97,10 @@ def begin(world: Cluster, reserver: ReserverProcess) -> None:
     world.send("PATCH", STORE, {"data": ENTRIES}, MERGE)
     for name in OBJECTS:
         wait_for(lambda name=name: is_active(world, name), f"{name} is in force")  # type: ignore[misc]
-    wait_for(lambda: companion(world).keys() >= ENTRIES.keys(), "the entries are told of")
-    said = companion(world)
-    assert all('"Active"' in text for text in said.values()), said
+    wait_for(
+        lambda: all('"Active"' in companion(world).get(name, "") for name in ENTRIES),
+        "the entries are in force",
+    )
     assert bind(reserver, world.add_pod("first", "6"), "claimed") == ""
     wait_for(lambda: world.status("claimed").get("claimed") == 1, "the claim is told")
 

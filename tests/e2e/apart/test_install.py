@@ -131,8 +131,9 @@ def see_a_mistyped_image_stop_nothing(reader: Reader) -> None:
         found = []
         for each in reader.get("pods --selector app.kubernetes.io/name=reserver")["items"]:
             image = containers(each["spec"])["reserver"]["image"]
-            conditions = {one["type"]: one["status"] for one in each["status"]["conditions"]}
-            if conditions["PodScheduled"] == "True":
+            found_conditions = each["status"].get("conditions", ())  # None before it is scheduled.
+            conditions = {one["type"]: one["status"] for one in found_conditions}
+            if conditions.get("PodScheduled") == "True":
                 found.append((image.rpartition(":")[2], conditions.get("Ready") == "True"))
         return sorted(found)
 
