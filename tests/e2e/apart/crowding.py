@@ -14,7 +14,7 @@ from kubernetes.client import AppsV1Api, PolicyV1Api
 
 from hack.reserver_process import wait_for
 from tests.e2e.apart.yard import Cordoned, keep, wait_begun
-from tests.e2e.cluster import GROUP, Corner
+from tests.e2e.cluster import GROUP, Corner, on_node
 
 
 class Shop:
@@ -61,9 +61,15 @@ class Shop:
     def wait_ready(self, name: str, replicas: int) -> None:
         def is_ready() -> bool:
             found = self._apps.read_namespaced_deployment_status(name, self.corner.name).status
-            return bool(found.ready_replicas == replicas == found.replicas)
+            return bool(found.ready_replicas == replicas == found.replicas == self._ready(name))
 
         wait_for(is_ready, f"{replicas} pods of {name} are ready")
+
+    def _ready(self, name: str) -> int:
+        """Return how many pods are ready; a Deployment's status shows an eviction later."""
+        selector = f"app={name}"
+        listed = self.corner.api.list_namespaced_pod(self.corner.name, label_selector=selector)
+        return sum(map(is_ready, listed.items))
 
     def keep(self, name: str, available: int) -> None:
         """Create a PodDisruptionBudget, and return once its status is computed."""
@@ -129,10 +135,21 @@ class Shop:
         return done.returncode, json.loads(done.stdout)
 
 
+def is_ready(pod: Any) -> bool:
+    conditions = pod.status.conditions or ()
+    has_condition = any(each.type == "Ready" and each.status == "True" for each in conditions)
+    return has_condition and pod.metadata.deletion_timestamp is None
+
+
 def crowd(shop: Shop) -> None:
     """Have six pods of one Deployment on one node, and the other nodes empty and open."""
     with Cordoned(shop.corner.api, set(shop.nodes[1:])):
         shop.deploy("web", 6)
         wait_begun(shop.corner, "app=web", shop.nodes[0], 6)
         shop.wait_ready("web", 6)
+    for node in shop.nodes[1:]:  # kube-scheduler reads later than its controllers what is open.
+        shop.corner.create_pod(node, {"cpu": "100m"}, affinity=on_node(node))
+    for node in shop.nodes[1:]:
+        shop.corner.wait_bound(node)
+        shop.corner.delete_pod(node)
     assert shop.count("web") == {shop.nodes[0]: 6}

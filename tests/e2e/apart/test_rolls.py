@@ -86,6 +86,8 @@ def test_a_roll_and_a_drain_end_and_nobody_gets_past_a_hold(rolled: Rolled) -> N
         rolled.corner.create_pod("owner", {"cpu": "3"})
         assert rolled.corner.wait_bound("owner") == node
 
+        allowed = "get poddisruptionbudget reserver -o jsonpath={.status.disruptionsAllowed}"
+        wait_for(lambda: rolled.kubectl(allowed) == "1", "the budget counts two pods again")
         rolled.evict(second)
         with pytest.raises(ApiException, match="disruption budget"):
             rolled.evict(next(name for name in rolled.pods.running if name != second))
@@ -108,7 +110,7 @@ def test_a_mistyped_image_stops_nothing(rolled: Rolled) -> None:
         assert rolled.corner.wait_bound("owner") == node
         rolled.kubectl("rollout undo deployment/reserver")
         wait_for(rolled.has_rolled_out, "the roll is undone")
-        assert rolled.leads() == first
+        wait_for(lambda: rolled.leads() == first, "the first one leads")
 
 
 @pytest.mark.release
