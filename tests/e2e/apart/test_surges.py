@@ -220,7 +220,7 @@ def test_a_drain_surges_what_can_and_says_what_did_not(yard: Yard, kubeconfig: A
     yard.deploy_stateful("db", first)
     words = ["drain", first, "--surge", "--kubeconfig", str(kubeconfig)]
     command = [sys.executable, "-m", "reserver", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     *_, said = done.stdout.splitlines()
     assert said == f"{first} drained"
