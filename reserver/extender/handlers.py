@@ -172,8 +172,8 @@ class Extender:
         Raises:
             NotReady: the state is not up to date.
         """
-        await self.advanced()
         await Pacer(turn_s=0.0).give_way()
+        await self.advanced()  # Right before the decision: it may have waited for its turn.
         require_ready(self._readiness)
         pod = self._state.pods.get(name)
         return None if pod is None else explain(pod, self._state, self._clock())
