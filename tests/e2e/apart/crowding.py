@@ -13,7 +13,7 @@ import yaml
 from kubernetes.client import AppsV1Api, PolicyV1Api
 
 from hack.reserver_process import wait_for
-from tests.e2e.apart.yard import Cordoned, keep, wait_begun
+from tests.e2e.apart.yard import Cordoned, is_ready, keep, wait_begun
 from tests.e2e.cluster import GROUP, Corner, on_node
 
 
@@ -61,11 +61,11 @@ class Shop:
     def wait_ready(self, name: str, replicas: int) -> None:
         def is_ready() -> bool:
             found = self._apps.read_namespaced_deployment_status(name, self.corner.name).status
-            return bool(found.ready_replicas == replicas == found.replicas == self._ready(name))
+            return bool(found.ready_replicas == replicas == found.replicas == self.ready(name))
 
         wait_for(is_ready, f"{replicas} pods of {name} are ready")
 
-    def _ready(self, name: str) -> int:
+    def ready(self, name: str) -> int:
         """Return how many pods are ready; a Deployment's status shows an eviction later."""
         selector = f"app={name}"
         listed = self.corner.api.list_namespaced_pod(self.corner.name, label_selector=selector)
@@ -133,12 +133,6 @@ class Shop:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.stdout, done.stderr[-4000:]
         return done.returncode, json.loads(done.stdout)
-
-
-def is_ready(pod: Any) -> bool:
-    conditions = pod.status.conditions or ()
-    has_condition = any(each.type == "Ready" and each.status == "True" for each in conditions)
-    return has_condition and pod.metadata.deletion_timestamp is None
 
 
 def crowd(shop: Shop) -> None:

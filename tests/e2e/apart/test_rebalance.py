@@ -83,12 +83,7 @@ def test_a_disruption_budget_is_kept_at_every_moment(shop: Shop, compat: str) ->
 
     def watched() -> bool:
         nonlocal least
-        ready = sum(
-            any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
-            for pod in shop.corner.api.list_namespaced_pod(shop.corner.name).items
-            if pod.status.conditions and pod.metadata.deletion_timestamp is None
-        )
-        least = min(least, ready)
+        least = min(least, shop.ready("web"))
         return False
 
     assert not watched()

@@ -19,7 +19,7 @@ from kubernetes.watch import Watch
 from hack.chaos.moving.deadly import Deadly
 from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.conftest import ACCOUNT
-from tests.e2e.apart.yard import Yard
+from tests.e2e.apart.yard import Yard, is_ready
 from tests.e2e.conftest import ROOT
 
 POLICY = ROOT / "scheduler-config/components/surge/policy.yaml"
@@ -86,7 +86,7 @@ class ReadyPods:
     def _watch(self) -> None:
         label = f"app={self._name}"
         found = self._core.list_namespaced_pod(self._namespace, label_selector=label)
-        ready = {pod.metadata.uid for pod in found.items if _is_ready(pod)}
+        ready = {pod.metadata.uid for pod in found.items if is_ready(pod)}
         version = found.metadata.resource_version
         self.counts.append(len(ready))
         while not self._over.is_set():
@@ -100,15 +100,9 @@ class ReadyPods:
             for event in stream:
                 pod = event["object"]
                 version = pod.metadata.resource_version
-                is_there = event["type"] != "DELETED" and _is_ready(pod)
+                is_there = event["type"] != "DELETED" and is_ready(pod)
                 (ready.add if is_there else ready.discard)(pod.metadata.uid)
                 self.counts.append(len(ready))
-
-
-def _is_ready(pod: Any) -> bool:
-    conditions = pod.status.conditions or ()
-    is_ready = any(each.type == "Ready" and each.status == "True" for each in conditions)
-    return is_ready and pod.metadata.deletion_timestamp is None
 
 
 def test_a_deployment_of_one_moves_without_a_gap_though_reserver_is_killed(

@@ -204,6 +204,13 @@ def cordon(api: Any, nodes: set[str], *, is_cordoned: bool) -> None:
     wait_for(lambda: all(is_tainted(node) is is_cordoned for node in nodes), "the taints follow")
 
 
+def is_ready(pod: Any) -> bool:
+    """Return whether a pod is ready, and not about to go."""
+    conditions = pod.status.conditions or ()
+    has_condition = any(each.type == "Ready" and each.status == "True" for each in conditions)
+    return has_condition and pod.metadata.deletion_timestamp is None
+
+
 def keep(policy: Any, namespace: str, name: str, available: int) -> None:
     """Create a PodDisruptionBudget of a workload, and return once it is counted."""
     spec = {"minAvailable": available, "selector": {"matchLabels": {"app": name}}}
