@@ -85,6 +85,18 @@ class Corner(WrittenReservations):
         nodes = json.loads(self.api.list_node(**mine, _preload_content=False).data)["items"]
         return {node["metadata"]["name"] for node in nodes if is_schedulable(node)}
 
+    def taint(self, node: str, *others: str) -> dict[str, str]:
+        """Taint a node; return a selector of nodes whose taints kube-scheduler has read.
+
+        One write has label and taint, and the other nodes get their label after it.
+        """
+        offered = {"metadata": {"labels": {"offered": "yes"}}}
+        taint = {"key": "e2e", "value": "closed", "effect": "NoSchedule"}
+        self.api.patch_node(node, {**offered, "spec": {"taints": [taint]}})
+        for other in others:
+            self.api.patch_node(other, offered)
+        return {GROUP: self.name, "offered": "yes"}
+
     # Pods
 
     def run_agent(self, cpu: str) -> str:
@@ -173,13 +185,17 @@ class Corner(WrittenReservations):
         *,
         expires_in: float = 600,
         namespace: str | None = None,
+        more: str = "",
         **resources: Any,
     ) -> str:
-        """Write a reservation as a manager does; return its data key, or its object's name."""
+        """Write a pod's reservation as a manager does; return its data key, or its object's name.
+
+        `more` is further YAML of the spec.
+        """
         if form.is_list:
             resources.setdefault("memory", "0")
         arguments = (node, pod, namespace or self.name, time.time() + expires_in)
-        text = form.write(*arguments, **resources)
+        text = form.write(*arguments, **resources) + more
         if form.is_object:
             return self.write_object(f"{node}.{pod}", yaml.safe_load(text), namespace)
         if not form.is_list:
@@ -189,7 +205,8 @@ class Corner(WrittenReservations):
         while True:  # As a careful manager: read, add, write if nobody wrote in between.
             configmap = self.api.read_namespaced_config_map(form.store[1], form.store[0])
             items = json.loads((configmap.data or {}).get(node) or "[]")
-            data = {node: json.dumps([*items, json.loads(text)])}
+            others = [item for item in items if pod not in item.values()]
+            data = {node: json.dumps([*others, json.loads(text)])}
             version = configmap.metadata.resource_version
             with suppress(ApiException):
                 self.patch_store(form.store, data, version)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hack.go_tool import GRPCURL
+from hack.programs import started
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,19 @@ class Curl:
         """
         return json.loads(self.run(f"reserver.v1.{method}", data=data))
 
-    def stream(self, method: str, seconds: float, **data: Any) -> list[Any]:
-        """Return the messages of a stream within so many seconds."""
-        flags = (f"-max-time={seconds}",)
-        text = self.run(f"reserver.v1.{method}", data=data, flags=flags)
-        decoder, told, position = json.JSONDecoder(), [], 0
-        while (position := text.find("{", position)) >= 0:
-            message, position = decoder.raw_decode(text, position)
-            told.append(message)
+    def stream(self, method: str, is_enough: Callable[[list[Any]], bool], **data: Any) -> list[Any]:
+        """Return the messages of a stream until they are enough, or for 90 seconds."""
+        command = [str(GRPCURL.binary), *self.flags, "-max-time=90", "-d", json.dumps(data)]
+        command += [self.address, f"reserver.v1.{method}"]
+        told: list[Any] = []
+        with started(*command, stdout=subprocess.PIPE, text=True) as streaming:
+            assert streaming.stdout is not None
+            lines: list[str] = []
+            for line in streaming.stdout:
+                lines.append(line)
+                if line == "}\n":  # Only a message's last line is not indented.
+                    told.append(json.loads("".join(lines)))
+                    lines.clear()
+                    if is_enough(told):
+                        break
         return told

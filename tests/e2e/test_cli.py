@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.kubeconfig import service_account_kubeconfig
 from hack.controlplane.nodes import create_nodes
 from hack.programs import started
-from hack.reserver_process import ReserverProcess
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import shop
 from tests.e2e.forwarding import reserver_pod
 from tests.e2e.shell import Shell, normal
@@ -129,10 +130,16 @@ def test_every_command_is_on_the_page() -> None:
 def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -> None:
     assert forwarded
     shell.run("reserver create seat-1 --node worker-1 --owner pod/a --cpu 1")
-    told = shell.run("kubectl __complete reserver describe se").splitlines()
+
+    def completed(words: str, name: str) -> list[str]:
+        """Return what is offered; a completion gives up after two seconds."""
+        said = shell.run(f"kubectl __complete reserver {words}").splitlines()
+        return said if name in said else []
+
+    told = wait_for(partial(completed, "describe se", "seat-1"), "a name is offered")
     assert told[0] == "seat-1"
     assert ":4" in told
-    assert "worker-1" in shell.run("kubectl __complete reserver top nodes worker-")
+    wait_for(partial(completed, "top nodes worker-", "worker-1"), "nodes are offered")
     assert "--owner" in shell.run("kubectl __complete reserver get --own")
 
 
@@ -221,6 +228,7 @@ def test_over_tls_it_is_known_by_the_token_of_the_kubeconfig(
     log = shell.folder / "log"
     with ReserverProcess(reserver_kubeconfig, log, *flags, wait_ready=False) as process:
         shell.environment["RESERVER_ADDRESS"] = process.grpc_address
+        wait_for(lambda: '"event": "ready"' in log.read_text(), "reserver is ready")
         assert "NODE" in shell.run(f"reserver top nodes {own}")
         told = shell.run(f"reserver get {own} --token nonsense; echo $?")
         assert told.startswith("1\n")
@@ -249,15 +257,21 @@ def test_who_may_not_forward_is_told_so_at_once(
     given = "--serviceaccount shop:user -n reserver-system"
     shell.run("kubectl create role looks --verb get,list --resource pods -n reserver-system")
     shell.run(f"kubectl create rolebinding looks --role looks {given}")
-    told = shell.run("time reserver get --kubeconfig user; echo status $?")
+    words = "403 Forbidden: the API server opens no WebSocket; ask for a RoleBinding to"
+
+    def said(line: str, words: str) -> str:
+        """Return the output of a line with words in it; a new right is in force a little later."""
+        told = shell.run(line)
+        return told if words in told else ""
+
+    told = wait_for(partial(said, "reserver get --kubeconfig user; echo status $?", words), words)
     assert "status 1" in told
-    assert "403 Forbidden: the API server opens no WebSocket; ask for a RoleBinding to" in told
     documents = yaml.safe_load_all(USERS.read_text())
     (role,) = [each for each in documents if each["metadata"]["name"] == "reserver-cli"]
     with suppress(FailToCreateError):  # Another test has created it.
         create_from_dict(api.api_client, role)
     shell.run(f"kubectl create rolebinding reserver-cli --role reserver-cli {given}")
-    assert "NODE" in shell.run("reserver top nodes --kubeconfig user")
+    wait_for(partial(said, "reserver top nodes --kubeconfig user", "NODE"), "it may forward")
 
 
 WITHOUT_RIGHTS = {

@@ -53,11 +53,10 @@ async def test_from_create_on_the_room_is_the_owners(
             pass
         # No wait: it is in force when the call has returned.
         await asyncio.to_thread(corner.create_pod, "stranger", {"cpu": "2"})
-        refusal = await asyncio.to_thread(corner.wait_refused, "stranger")
-        assert "held by reservation" in refusal
+        await asyncio.to_thread(corner.wait_refused, "stranger", "held by reservation")
         await asyncio.to_thread(corner.create_pod, "owner", {"cpu": "3"})
         assert await asyncio.to_thread(corner.wait_bound, "owner") == node
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             async for change in changes:
                 if change.reservation.name == name and change.kind is ChangeKind.DELETED:
                     break

@@ -161,14 +161,19 @@ def test_lists_are_filtered_and_paged_and_a_watch_resumes(
     rest = curl.call("ReservationService/List", filter=mine, page_token=page["next_page_token"])
     assert [each["name"] for each in rest["reservations"]] == names[2:]
 
-    told = curl.stream("ReservationService/Watch", 2, filter=mine)
+    told = curl.stream("ReservationService/Watch", lambda told: len(told) == 4, filter=mine)
     assert [each["kind"] for each in told[:4]] == ["KIND_ADDED"] * 3 + ["KIND_BOOKMARK"]
     token = told[-1]["resume_token"]
     for name in names:
         curl.call("ReservationService/Release", name=name)
-    told = curl.stream("ReservationService/Watch", 2, filter=mine, resume_token=token)
-    gone = [each["reservation"]["name"] for each in told if each["kind"] == "KIND_DELETED"]
-    assert sorted(gone) == names
+
+    def gone(told: list[Any]) -> list[str]:
+        deleted = (each["reservation"] for each in told if each["kind"] == "KIND_DELETED")
+        return sorted(each["name"] for each in deleted)
+
+    resumed = {"filter": mine, "resume_token": token}
+    told = curl.stream("ReservationService/Watch", lambda told: gone(told) == names, **resumed)
+    assert gone(told) == names
 
 
 def test_what_is_wrong_is_named(corner: Corner, curl: Curl, nodes: list[str]) -> None:

@@ -14,8 +14,6 @@ from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import GROUP, Corner
 from tests.e2e.forms import SPEC
 
-TAINT = {"spec": {"taints": [{"key": "e2e", "value": "closed", "effect": "NoSchedule"}]}}
-
 
 @pytest.mark.release
 @pytest.mark.controlplane
@@ -59,15 +57,13 @@ def test_a_pod_whose_whole_sample_is_held_finds_the_node_outside_it(
 def test_an_owner_that_must_land_on_its_seat_waits_for_it_without_spinning(
     corner: Corner, reserver: ReserverProcess
 ) -> None:
-    seat, _ = corner.add_nodes(2, cpu="4")
-    key = corner.reserve(SPEC, seat, "owner", cpu="2")
-    required = corner.keys(SPEC.store)[key] + "policy: Require\n"
-    corner.patch_store(SPEC.store, {key: required})
+    seat, other = corner.add_nodes(2, cpu="4")
+    corner.reserve(SPEC, seat, "owner", cpu="2", more="policy: Require\n")
     corner.wait_held(seat)
-    corner.api.patch_node(seat, TAINT)
+    selector = corner.taint(seat, other)
     calls = 'reserver_extender_calls_total{outcome="refused",verb="filter"}'
     before = reserver.metric(calls)
-    corner.create_pod("owner", {"cpu": "2"})
+    corner.create_pod("owner", {"cpu": "2"}, nodeSelector=selector)
     corner.wait_refused("owner", "waiting for its seat")
     began = time.monotonic()
     wait_for(lambda: time.monotonic() - began > 5, "five seconds have passed")
@@ -121,9 +117,8 @@ def _all_bound(corner: Corner, count: int) -> list[str]:
 
 def test_a_reusable_slot_is_held_again_when_its_pod_goes(corner: Corner) -> None:
     (node,) = corner.add_nodes(1, cpu="4")
-    key = corner.reserve(SPEC, node, "owner", cpu="3")
-    written = corner.keys(SPEC.store)[key] + "reusable: true\n"
-    corner.patch_store(SPEC.store, {key: written})
+    key = corner.reserve(SPEC, node, "owner", cpu="3", more="reusable: true\n")
+    written = corner.keys(SPEC.store)[key]
     corner.wait_held(node)
     corner.create_pod("owner", {"cpu": "3"})
     assert corner.wait_bound("owner") == node

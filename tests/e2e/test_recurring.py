@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +24,9 @@ def test_an_occurrence_keeps_its_claims_through_a_crash_and_ends_when_it_is_left
     owners = [{"pod": {"name": name, "namespace": corner.name}} for name in ("first", "second")]
     spec: dict[str, Any] = {"owners": owners, "slots": 2, "node": node}
     spec["resources"] = {"cpu": "1500m"}
-    spec["schedule"] = {"cron": "0 0 * * *", "duration": "24h"}
+    start = datetime.now(UTC) - timedelta(hours=12)  # None ends or begins during the test.
+    start = start.replace(minute=0, second=0, microsecond=0)
+    spec["schedule"] = {"cron": f"0 {start.hour} * * *", "duration": "24h"}
     key = f"{corner.name}.daily"
     write(corner, form, key, spec)
     corner.wait_held(node, "2")
@@ -38,13 +40,12 @@ def test_an_occurrence_keeps_its_claims_through_a_crash_and_ends_when_it_is_left
     corner.create_pod("small", {"cpu": "2"})
     assert corner.wait_bound("small") == node
     corner.create_pod("large", {"cpu": "2"})
-    midnight = datetime.combine(datetime.now(UTC), time(), UTC)
-    spec["schedule"]["skip"] = [midnight.isoformat()]
+    spec["schedule"]["skip"] = [start.isoformat()]
     write(corner, form, key, spec)
     assert corner.wait_bound("large") == node
     wait_for(lambda: told(corner, form, key).get("phase") == "Pending", "it waits")
     starts = [each["startsAt"] for each in told(corner, form, key)["occurrences"]]
-    assert starts == [(midnight + timedelta(days=n)).isoformat() for n in (1, 2, 3)]
+    assert starts == [(start + timedelta(days=n)).isoformat() for n in (1, 2, 3)]
 
 
 def told(corner: Corner, form: Form, key: str) -> Any:
