@@ -29,6 +29,9 @@ SYSTEM = "kube-system"
 HELD = ("held by reservation ", "held by a reservation of another namespace")
 """Parts of the messages that refuse a node because of a hold."""
 
+CLOSED = {"key": "e2e", "value": "closed", "effect": "NoSchedule"}
+"""A taint that no pod tolerates."""
+
 
 @dataclass
 class Corner(WrittenReservations):
@@ -85,13 +88,12 @@ class Corner(WrittenReservations):
         nodes = json.loads(self.api.list_node(**mine, _preload_content=False).data)["items"]
         return {node["metadata"]["name"] for node in nodes if is_schedulable(node)}
 
-    def taint(self, node: str, *others: str) -> dict[str, str]:
+    def taint(self, node: str, *others: str, taint: Mapping[str, str] = CLOSED) -> dict[str, str]:
         """Taint a node; return a selector of nodes whose taints kube-scheduler has read.
 
         One write has label and taint, and the other nodes get their label after it.
         """
         offered = {"metadata": {"labels": {"offered": "yes"}}}
-        taint = {"key": "e2e", "value": "closed", "effect": "NoSchedule"}
         self.api.patch_node(node, {**offered, "spec": {"taints": [taint]}})
         for other in others:
             self.api.patch_node(other, offered)

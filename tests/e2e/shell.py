@@ -11,6 +11,7 @@ import pytest
 
 from hack.controlplane.build import bin_dir
 from hack.programs import done
+from hack.reserver_process import wait_for
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 SCRIPTS = Path(sys.executable).parent
@@ -40,6 +41,18 @@ class Shell:
         """Run a line; return all that it printed, standard output first."""
         told = done("bash", "-c", line, cwd=self.folder, env=self.environment, timeout_s=120)
         return str(told.stdout + told.stderr)
+
+    def until(self, line: str, words: str) -> str:
+        """Run a line until its output has these words, and return the output.
+
+        A new right is in force a little later, and a completion gives up after two seconds.
+        """
+
+        def said() -> str:
+            told = self.run(line)
+            return told if words in told else ""
+
+        return wait_for(said, words)
 
 
 def normal(text: str) -> list[str]:

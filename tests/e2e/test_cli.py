@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,16 +129,10 @@ def test_every_command_is_on_the_page() -> None:
 def test_kubectl_completes_names_of_reservations(shell: Shell, forwarded: str) -> None:
     assert forwarded
     shell.run("reserver create seat-1 --node worker-1 --owner pod/a --cpu 1")
-
-    def completed(words: str, name: str) -> list[str]:
-        """Return what is offered; a completion gives up after two seconds."""
-        said = shell.run(f"kubectl __complete reserver {words}").splitlines()
-        return said if name in said else []
-
-    told = wait_for(partial(completed, "describe se", "seat-1"), "a name is offered")
+    told = shell.until("kubectl __complete reserver describe se", "seat-1").splitlines()
     assert told[0] == "seat-1"
     assert ":4" in told
-    wait_for(partial(completed, "top nodes worker-", "worker-1"), "nodes are offered")
+    shell.until("kubectl __complete reserver top nodes worker-", "worker-1")
     assert "--owner" in shell.run("kubectl __complete reserver get --own")
 
 
@@ -258,20 +251,14 @@ def test_who_may_not_forward_is_told_so_at_once(
     shell.run("kubectl create role looks --verb get,list --resource pods -n reserver-system")
     shell.run(f"kubectl create rolebinding looks --role looks {given}")
     words = "403 Forbidden: the API server opens no WebSocket; ask for a RoleBinding to"
-
-    def said(line: str, words: str) -> str:
-        """Return the output of a line with words in it; a new right is in force a little later."""
-        told = shell.run(line)
-        return told if words in told else ""
-
-    told = wait_for(partial(said, "reserver get --kubeconfig user; echo status $?", words), words)
+    told = shell.until("reserver get --kubeconfig user; echo status $?", words)
     assert "status 1" in told
     documents = yaml.safe_load_all(USERS.read_text())
     (role,) = [each for each in documents if each["metadata"]["name"] == "reserver-cli"]
     with suppress(FailToCreateError):  # Another test has created it.
         create_from_dict(api.api_client, role)
     shell.run(f"kubectl create rolebinding reserver-cli --role reserver-cli {given}")
-    wait_for(partial(said, "reserver top nodes --kubeconfig user", "NODE"), "it may forward")
+    shell.until("reserver top nodes --kubeconfig user", "NODE")
 
 
 WITHOUT_RIGHTS = {

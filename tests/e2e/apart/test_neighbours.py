@@ -10,7 +10,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.controlplane.scheduler_config import PLAIN_SCHEDULER, render_scheduler_config
 from hack.reserver_process import wait_for
 from tests.e2e.apart.yard import Yard
-from tests.e2e.cluster import GROUP, HELD
+from tests.e2e.cluster import HELD
 from tests.e2e.forms import SPEC
 from tests.e2e.test_status import not_backed, wait_status
 
@@ -50,14 +50,10 @@ def test_a_taint_keeps_pods_of_another_scheduler_from_held_room(
     yard: Yard, second_scheduler: str
 ) -> None:
     corner, (held, free) = yard.corner, yard.nodes
-    # One write: a scheduler that reads the label reads the taint, too.
-    offered = {"metadata": {"labels": {"offered": "yes"}}}
-    corner.api.patch_node(held, {**offered, "spec": {"taints": [TAINT]}})
-    corner.api.patch_node(free, offered)
+    selector = corner.taint(held, free, taint=TAINT)
     key = corner.reserve(SPEC, held, "owner", cpu="4")
     wait_status(corner, SPEC, key, phase="Active", backed=True)
     for name in ("first", "second"):
-        selector = {GROUP: corner.name, "offered": "yes"}
         corner.create_pod(name, {"cpu": "2"}, schedulerName=second_scheduler, nodeSelector=selector)
         assert corner.wait_bound(name) == free
     corner.create_pod("owner", {"cpu": "4"}, tolerations=[TAINT])
