@@ -86,10 +86,10 @@ def test_owners_alone_fill_whole_nodes_through_a_crash_and_a_new_node_until_the_
 ) -> None:
     allow(corner, 2)
     first, second = corner.add_nodes(2, cpu="4")
-    with agents(corner):
+    corner.create_pod("guest", {}, nodeSelector={"kubernetes.io/hostname": first})
+    corner.wait_bound("guest")
+    with agents(corner):  # By then, whichever Reserver places the hold has read of the guest.
         wait_for(lambda: agent_nodes(corner) == {first, second}, "each node has its agent")
-        corner.create_pod("guest", {}, nodeSelector={"kubernetes.io/hostname": first})
-        corner.wait_bound("guest")
         key = write(corner, form, 2)
         had_pods = "node(s) had pods beside those of DaemonSets"
         wait_status(corner, form, key, had_pods, phase="Pending")
