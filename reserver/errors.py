@@ -22,6 +22,7 @@ from http import HTTPStatus
 from reserver.printable import printable
 
 _NOT_APPLIED = "the server rejected our request due to an error in our request"
+_OTHER_UID = "metadata.uid: Invalid value"
 
 
 class ReserverError(Exception):
@@ -159,8 +160,13 @@ class ApiError(ReserverError):
 
     @property
     def is_absent(self) -> bool:
-        """Whether the object does not exist, or no longer does."""
-        return self.status == HTTPStatus.NOT_FOUND
+        """Whether the object does not exist, or no longer does: another one may have its name.
+
+        A patch that names the UID of the former object is invalid for its successor
+        (ValidateObjectMetaUpdate in apimachinery/pkg/api/validation).
+        """
+        is_another = self.status == HTTPStatus.UNPROCESSABLE_ENTITY and _OTHER_UID in self.message
+        return self.status == HTTPStatus.NOT_FOUND or is_another
 
     @property
     def is_conflict(self) -> bool:

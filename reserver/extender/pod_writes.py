@@ -110,7 +110,7 @@ class PodWrites:
         pkg/registry/core/pod/strategy.go): the right to patch pods would allow to change images.
 
         Raises:
-            ApiError: the API server refused (409: another pod has its name), or did not answer.
+            ApiError: the API server refused, or did not answer.
         """
         if isinstance(effect, Nominate):
             for start in range(0, len(effect.first), _AT_ONCE):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from reserver.errors import ApiError
 from tests.contract.api import JSON_PATCH, Api, pod
 
 
@@ -116,7 +117,9 @@ async def test_the_status_takes_annotations_of_the_pod_that_is_meant(api: Api) -
     assert (kind, shown["metadata"]["annotations"]) == ("MODIFIED", meant["annotations"])
     assert shown["spec"] == made["spec"]  # The image is what it was.
     poke = {"metadata": {"uid": "another", "annotations": {"reserver.io/retry": "2.000"}}}
-    assert (await api.patch(f"{path}/status", poke)).outline == (422, "Invalid")
+    answer = await api.patch(f"{path}/status", poke)
+    assert answer.outline == (422, "Invalid")
+    assert ApiError(422, "Invalid", answer.body["message"]).is_absent
 
 
 async def test_conditions_show_times_that_they_lack(api: Api) -> None:

@@ -14,6 +14,7 @@ from tests.builders import pod, ref, reservation
 from tests.unit.k8s.fakes import (
     NO_ANSWER,
     OVERTAKEN,
+    REPLACED,
     Request,
     ScriptedClient,
     always,
@@ -248,7 +249,7 @@ async def test_an_edit_that_fails_otherwise_says_so(status: int) -> None:
         await StoreEdits(ScriptedClient(refused(status))).edit(EDIT)
 
 
-@pytest.mark.parametrize("script", [[{}, {}], [refused(404)], [{}, refused(404)]])
+@pytest.mark.parametrize("script", [[{}, {}], [refused(404)], [{}, refused(404)], [REPLACED]])
 async def test_a_borrower_is_deleted_with_a_reason_and_two_minutes(script: list[Any]) -> None:
     client = ScriptedClient(*script)
     owner = pod("owner", cpu="1")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
@@ -19,7 +20,7 @@ from reserver.extender.requeue import (
 from reserver.scheduling.verdicts import Activate, Effect, Nominate, Retry
 from tests.builders import pod
 from tests.unit.k8s.clocks import ManualTime
-from tests.unit.k8s.fakes import NO_ANSWER, refused
+from tests.unit.k8s.fakes import NO_ANSWER, REPLACED, refused
 
 OWNER = pod("owner", cpu="2")
 STEER = Nominate(OWNER, "worker-1")
@@ -154,6 +155,14 @@ async def test_what_nothing_is_left_to_do_for_is_let_go(scene: Scene, shown: Pod
     await scene.pass_time(300.0)
     assert len(scene.sent) <= 3
     assert len(scene.requeue) == 0
+
+
+async def test_a_pod_that_the_api_server_has_replaced_is_gone(scene: Scene) -> None:
+    scene.failures = [REPLACED]
+    scene.requeue.send_sparingly(Retry(OWNER, attempts=1))
+    with capture_logs() as logs:
+        await scene.pass_time(60.0)
+    assert (len(scene.sent), len(scene.requeue), logs) == (1, 0, [])
 
 
 async def test_a_pod_that_no_watch_shows_yet_is_tried_for_a_minute(scene: Scene) -> None:

@@ -34,6 +34,13 @@ OVERTAKEN = ApiError(
 )
 """The API server's error for a failed test of a JSON patch."""
 
+REPLACED = ApiError(
+    422,
+    "Invalid",
+    'Pod "web-0" is invalid: metadata.uid: Invalid value: "uid-web-0": field is immutable',
+)
+"""The API server's error for a patch with the UID of a former pod of the name."""
+
 
 def patched(there: Mapping[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
     """Return an object with a JSON patch applied, as the API server does.
