@@ -72,12 +72,12 @@ class CapacityServicer(CapacityServiceServicer):
         names = list(filter(snapshot.has_node, request.node_names)) or []
         if not request.node_names:
             names = snapshot.node_names()
-        page, token = PageToken.of(request).cut(names, str)
-        nodes, pacer = [], Pacer()
-        for name in page:
-            if snapshot.has_node(name):  # It may have been deleted meanwhile.
-                nodes.append(_node(name, snapshot, slot))
-            await pacer.give_way()
+
+        def show(name: str) -> pb.NodeCapacity | None:  # It may have been deleted meanwhile.
+            return _node(name, snapshot, slot) if snapshot.has_node(name) else None
+
+        named = zip(names, names, strict=True)
+        nodes, token = await PageToken.of(request).read(named, show, Pacer())
         return pb.ListNodesResponse(nodes=nodes, next_page_token=token)
 
     async def ListQuotas(  # noqa: N802
@@ -87,17 +87,17 @@ class CapacityServicer(CapacityServiceServicer):
     ) -> pb.ListQuotasResponse:
         """Return the quotas of namespaces and their usage, page by page."""
         self.state.ledger.advance(self.clock())
-        quotas, pacer = self.state.ledger.quotas, Pacer()
+        quotas = self.state.ledger.quotas
         named = [request.namespace] if request.namespace else quotas.namespaces()
         here = [(namespace, quota) for namespace in named for quota in quotas.of(namespace)]
         if quotas.ceiling.limits.cluster and not request.namespace:
             here.append(("", quotas.ceiling.quota))
-        page, token = PageToken.of(request).cut(here, lambda each: f"{each[0]}/{each[1].name}")
-        shown = []
-        for namespace, quota in page:
-            shown.append(_quota(namespace, quota, quotas))
-            await pacer.give_way()
-        return pb.ListQuotasResponse(quotas=shown, next_page_token=token)
+        page, token = await PageToken.of(request).read(
+            ((f"{namespace}/{quota.name}", (namespace, quota)) for namespace, quota in here),
+            lambda each: _quota(*each, quotas),
+            Pacer(),
+        )
+        return pb.ListQuotasResponse(quotas=page, next_page_token=token)
 
     async def ListAccounts(  # noqa: N802
         self,
@@ -107,17 +107,16 @@ class CapacityServicer(CapacityServiceServicer):
         """Return the accounts of held, claimed and used amounts, page by page."""
         pages, prices = PageToken.of(request), self.accounts.prices
         since = parse_moment(documents.moment(request.since, "since"))
-        found: list[tuple[str, AccountKey, str, HoldUse]] = []
+        found: list[tuple[str, tuple[AccountKey, str, HoldUse]]] = []
         pacer = Pacer()
         for key, uses in tuple(self.accounts.held.accounts):
             if request.namespace in {"", key.namespace} and key.week + WEEK_S > since:
                 name = f"{week_name(key.week)}/{key.namespace}/{key.owner}"
-                found += [(f"{name}/{what}", key, what, use) for what, use in uses.items()]
+                found += [(f"{name}/{what}", (key, what, use)) for what, use in uses.items()]
             await pacer.give_way()
-        page, token = pages.cut(found, lambda each: each[0])
-        shown = [_account(key, resource, use, prices) for _, key, resource, use in page]
+        page, token = await pages.read(found, lambda each: _account(*each, prices), pacer)
         return pb.ListAccountsResponse(
-            accounts=shown, next_page_token=token, currency=prices.currency
+            accounts=page, next_page_token=token, currency=prices.currency
         )
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Aio) -> pb.WhatIfResponse:  # noqa: ARG002, N802

@@ -157,9 +157,9 @@ class ReservationFeed(Listener):
                 await pacer.give_way()
             self._something_touched.clear()
 
-    def all(self) -> list[bytes]:
-        """Return the serialized messages of all reservations, as last processed."""
-        return [each for entries in self._known.values() for each in entries.values()]
+    def named(self) -> list[tuple[str, bytes]]:
+        """Return the ids and serialized messages of all reservations, as last processed."""
+        return [each for entries in self._known.values() for each in entries.items()]
 
     @property
     def token(self) -> str:
@@ -261,8 +261,8 @@ async def follow(
                 if message := _message(change, feed, selector):
                     yield message
         else:
-            there, token = feed.all(), feed.token
-            for packed in there:
+            there, token = feed.named(), feed.token
+            for _, packed in there:
                 await pacer.give_way()
                 each = pb.Reservation.FromString(packed)
                 if selector.covers(each):

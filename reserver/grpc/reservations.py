@@ -57,13 +57,12 @@ class Reservations(ReservationServiceServicer):
         selection = ReservationSelector.of(request.filter, self.pods)
         pages = PageToken.of(request)
         await self.feed.catch_up()
-        found, pacer = [], Pacer()
-        for packed in self.feed.all():
-            each = pb.Reservation.FromString(packed)
-            if selection.covers(each):
-                found.append(each)
-            await pacer.give_way()
-        page, token = pages.cut(found, lambda each: each.id)
+
+        def show(packed: bytes) -> pb.Reservation | None:
+            shown = pb.Reservation.FromString(packed)
+            return shown if selection.covers(shown) else None
+
+        page, token = await pages.read(self.feed.named(), show, Pacer())
         return pb.ListResponse(reservations=page, next_page_token=token)
 
     async def Watch(  # noqa: N802
@@ -103,9 +102,8 @@ class Reservations(ReservationServiceServicer):
             if is_named and is_owned and parse_moment(one.ended) >= since:
                 found.append((f"{one.ended}/{key}", one))
             await pacer.give_way()
-        page, token = pages.cut(found, lambda each: each[0])
-        shown = [_past(one) for _, one in page]
-        return pb.HistoryResponse(reservations=shown, next_page_token=token)
+        page, token = await pages.read(found, _past, pacer)
+        return pb.HistoryResponse(reservations=page, next_page_token=token)
 
 
 def _past(one: ArchivedReservation) -> pb.PastReservation:

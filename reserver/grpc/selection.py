@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Protocol, TypeVar
 
+from google.protobuf.message import Message
+
+from reserver.base.pacer import Pacer
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
 from reserver.cluster.quantity import shorten
@@ -156,7 +160,12 @@ def _pod(text: str) -> PodName | None:
 DEFAULT_PAGE = 500
 MOST_IN_PAGE = 1000
 
+PAGE_BYTES = 2**20
+"""Most bytes of a page with several items: clients receive 4 MiB by default, and the message is
+encoded in one step."""
+
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 
 
 class PageRequest(Protocol):
@@ -189,8 +198,26 @@ class PageToken:
             raise InvalidInput("pageSize", f"{request.page_size} is negative", "write 0 or more")
         return cls(request.page_token, min(request.page_size or DEFAULT_PAGE, MOST_IN_PAGE))
 
-    def cut(self, items: Iterable[T], name: Callable[[T], str]) -> tuple[list[T], str]:
-        """Return the items of the page, and the token of the next page; empty on the last."""
-        left = sorted((item for item in items if name(item) > self.after), key=name)
-        page = left[: self.size]
-        return page, name(page[-1]) if len(left) > self.size else ""
+    async def read(
+        self, named: Iterable[tuple[str, T]], show: Callable[[T], M | None], pacer: Pacer
+    ) -> tuple[list[M], str]:
+        """Return the page, and the token of the next page; empty on the last.
+
+        Args:
+            named: all items, each with its unique name.
+            show: returns the message of an item; None to leave the item out.
+            pacer: yields to other work between two items.
+        """
+        page: list[M] = []
+        size, last = 0, ""
+        for name, item in sorted((e for e in named if e[0] > self.after), key=itemgetter(0)):
+            await pacer.give_way()
+            message = show(item)
+            if message is None:
+                continue
+            size += message.ByteSize()
+            if page and (len(page) == self.size or size > PAGE_BYTES):
+                return page, last
+            page.append(message)
+            last = name
+        return page, ""

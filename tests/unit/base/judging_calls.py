@@ -103,7 +103,7 @@ async def in_the_feed(_: pytest.MonkeyPatch) -> None:
     for key in ("a", POISON, "z"):
         feed.on_reservation_changed(ref(key))
     await feed.catch_up()
-    shown = map(pb.Reservation.FromString, feed.all())
+    shown = (pb.Reservation.FromString(packed) for _, packed in feed.named())
     assert sorted(each.id for each in shown) == ["a", "z"]
 
 

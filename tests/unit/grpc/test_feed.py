@@ -65,7 +65,7 @@ class Scene:
 
 
 def shown(scene: Scene) -> list[pb.Reservation]:
-    return [pb.Reservation.FromString(packed) for packed in scene.feed.all()]
+    return [pb.Reservation.FromString(packed) for _, packed in scene.feed.named()]
 
 
 def ends(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
