@@ -12,6 +12,7 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 _NATIVE = re.compile(r"cpu|memory|pods|ephemeral-storage|hugepages-[0-9A-Za-z]+")
 _QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MAX_SUBDOMAIN = 253
+_IN_QUOTA = "requests."
 
 
 def is_subdomain(name: str) -> bool:
@@ -30,10 +31,15 @@ def is_resource(name: str) -> bool:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Return whether a name is a resource in a domain other than Kubernetes' own."""
+    """Return whether a name is a resource in a domain other than Kubernetes' own.
+
+    Its name in a ResourceQuota, with ``requests.`` before it, has to be valid too, and no resource
+    has such a name (`IsExtendedResourceName` in pkg/apis/core/v1/helper).
+    """
     domain, _, rest = name.partition("/")
     own = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
-    return not own and is_subdomain(domain) and _QUALIFIED.fullmatch(rest) is not None
+    is_free = not own and not domain.startswith(_IN_QUOTA) and is_subdomain(_IN_QUOTA + domain)
+    return is_free and _QUALIFIED.fullmatch(rest) is not None
 
 
 def is_label_key(key: str) -> bool:

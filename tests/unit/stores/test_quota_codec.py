@@ -60,6 +60,7 @@ def test_a_quota_is_read_in_the_units_of_reservations() -> None:
         ({"hard": {"cpu": 1}}, "spec.hard.cpu"),
         ({"hard": {"held.": 1}}, "spec.hard.held."),
         ({"hard": {"held.cpus": 1}}, "spec.hard.held.cpus"),
+        ({"hard": {"held.requests.x.io/gpu": 1}}, "spec.hard.held.requests.x.io/gpu"),
         ({"hard": {"reservations": -1}}, "spec.hard.reservations"),
         ({"hard": {"held.cpu": "many"}}, "spec.hard.held.cpu"),
         ({"hard": {f"held.a.io/r{number}": 1 for number in range(65)}}, "spec.hard"),

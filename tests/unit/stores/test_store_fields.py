@@ -106,6 +106,16 @@ def test_a_spec_with_a_value_of_the_wrong_type_is_refused(field: str, kind: str)
         pytest.param({"resources": {"memory": "4"}}, "resources.memory", id="bytes for GiB"),
         pytest.param({"resources": {"cpu": 1, "memory": "500m"}}, "resources.memory", id="500m"),
         pytest.param({"resources": {"gpu": "1"}}, "resources.gpu", id="no such resource"),
+        pytest.param(
+            {"resources": {"requests.x.io/gpu": 1}},
+            "resources.requests.x.io/gpu",
+            id="a name in a ResourceQuota",
+        ),
+        pytest.param(
+            {"resources": {f"x.{'y' * 63}.{'y' * 63}.{'y' * 63}.{'y' * 53}/z": 1}},
+            f"resources.x.{'y' * 57}…",
+            id="a name that no ResourceQuota has room for",
+        ),
         pytest.param({"resources": {"storage": "1"}}, "resources.storage", id="not a node's"),
         pytest.param({"resources": {"nvidia.com/": "1"}}, "resources.nvidia.com/", id="no name"),
         pytest.param({"resources": {"/gpu": "1"}}, "resources./gpu", id="no domain"),
