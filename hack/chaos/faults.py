@@ -176,7 +176,10 @@ class Faults:
         return "leader killed" if is_leader else "standby killed"
 
     def _restart_scheduler(self, _: str = "") -> str:
+        began = time.time()
         self._bed.restart_scheduler()
+        # One that ended by itself was away for longer; waits are judged from the end of a pause.
+        self._still.pauses.append(Outage(began, time.time()))
         return "scheduler restarted"
 
     def _restart_apiserver(self, _: str) -> str:
