@@ -12,7 +12,7 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
-from reserver.base.pacer import present_consumer
+from reserver.base.pacer import Pacer, present_consumer
 from reserver.base.quarantine import take_note
 from reserver.cluster.quantity import shorten
 from reserver.errors import NotReady, ReserverError
@@ -219,6 +219,9 @@ class Calls(grpc.aio.ServerInterceptor):
     async def _admit(self, user: User | None, call: Call, request: Any) -> None:  # noqa: ANN401
         if self._access is not None and user is not None:
             await self._access.require(user, call, self._access.target(call, request))
+        if not call.method.startswith(_POD_METHODS):
+            # Calls that waited for the same review would all be answered in one iteration.
+            await Pacer(turn_s=0.0).give_way()
         if call.needs_readiness and (obstacles := self._obstacles()):
             raise NotReady(f"reserver does not see the cluster yet: {'; '.join(obstacles)}")
 

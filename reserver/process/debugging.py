@@ -30,6 +30,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from reserver import DISTRIBUTION
+from reserver.base.pacer import Pacer
 from reserver.cluster.quantity import shorten
 from reserver.http.message import HttpRequest, HttpResponse, Paths, error, text
 from reserver.k8s.objects.objects import encode
@@ -180,6 +181,7 @@ async def dump(
     """Return the document, as JSON; `exposed` returns the metrics in Prometheus' format."""
     waiting = parts.state.waiting
     metrics = (await exposed()).decode(errors="replace").splitlines()
+    await Pacer(turn_s=0.0).give_way()  # Other calls have waited for the same metrics.
     document = {
         "writtenAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "versions": {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.test_files_entered import SPEC
 from tests.integration.world import CONFIGMAPS, SYSTEM
+from tests.turns import turns
 from tests.waiting import until
 
 SECRET = "hunter2"
@@ -97,3 +100,20 @@ async def test_what_is_too_long_is_left_out(
     text = await dumped(settings)
     assert len(text) <= most
     assert json.loads(text)["metrics"] == "too long"
+
+
+async def test_calls_that_share_the_metrics_do_not_end_in_one_iteration(settings: Settings) -> None:
+    async with app.running(settings) as running, turns() as turn:
+        exposed: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        ends: list[int] = []
+
+        async def call() -> None:
+            await debugging.dump(settings, running.assembly, partial(asyncio.shield, exposed))
+            ends.append(turn())
+
+        async with asyncio.TaskGroup() as calls:
+            for _ in range(5):
+                calls.create_task(call())
+            await asyncio.sleep(0)
+            exposed.set_result(b"")
+    assert len({*ends}) == len(ends)
