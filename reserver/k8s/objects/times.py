@@ -20,6 +20,9 @@ _DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:h|ms|m|s))+|0")
 _DURATION_PART = re.compile(r"([0-9.]+)(h|ms|m|s)")
 _SIXTY = tuple(f"{number:02}" for number in range(60))
 _DAYS = re.compile(r"([0-9]{1,6})d(.*)")
+_MOST_CHARACTERS = 100
+"""Most characters of a duration: half a million would take a fifth of a second to read."""
+
 _MOST_KEPT = 30
 """Most characters of a cached duration: longer texts would fill the memory."""
 
@@ -75,7 +78,7 @@ def parse_duration(text: str) -> float:
 @lru_cache(1024)  # Many durations are equal.
 def _seconds(text: str) -> float:
     """Return a duration in seconds."""
-    if not _DURATION.fullmatch(text):
+    if len(text) > _MOST_CHARACTERS or not _DURATION.fullmatch(text):
         problem = f"{shorten(text)!r} is not a duration"
         raise InvalidInput("", problem, "write hours, minutes and seconds, such as 24h or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from msgspec import inspect
 from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import names
-from reserver.k8s.objects.limits import HOME, SpecLimits
+from reserver.k8s.objects.limits import HOME, MOST_ITEMS, SpecLimits
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.stores.codec import spec_codec
 from reserver.stores.codec.decode_errors import near, type_info
@@ -19,6 +19,9 @@ from reserver.stores.codec.placement_codec import PlacementObject
 from reserver.stores.codec.spec_codec import EntrySpec
 
 _MOST_NAMED = 5
+_MOST_NAMES = 64
+"""Most names of unknown fields in one document: each is compared with all known fields."""
+
 _PARTS = ("pod", "controller", "selector")
 
 _MEANT = frozenset({"nodename", "replicas", "count", "cpu", "memory", "mem", "ttlseconds"})
@@ -90,14 +93,16 @@ def known_part(
         document: the parsed value.
         namespace: the default namespace of owners.
         was_in_force: whether some version has accepted it, so that no field is misspelt.
+
+    Raises:
+        InvalidInput: it has more than `_MOST_NAMES` names of unknown fields.
     """
     if not isinstance(document, dict):
         return Known(document)
-    unknown = [
-        path
-        for path, fields in _unknown(document, type_info(EntrySpec), ())
-        if was_in_force or not _is_meant(path[-1], fields)
-    ]
+    found = [*_unknown(document, type_info(EntrySpec), ())]
+    if not was_in_force:
+        found = [*_not_meant(found)]
+    unknown = [path for path, _ in found]
     closed = {path[:2] for path in unknown if path[0] == "owners" and path[2:]}
     gone = closed | {path for path in unknown if path[:2] not in closed}
     nobody = [_namespace(document["owners"][index]) or namespace for _, index in sorted(closed)]
@@ -105,28 +110,40 @@ def known_part(
 
 
 _Path = tuple[Any, ...]
+_Unknown = tuple[_Path, tuple[str, ...]]
+"""The path of an unknown field, and the valid fields at the same place."""
 
 
 def _unknown(
     value: Any,  # noqa: ANN401 - whatever YAML can hold
     kind: inspect.Type,
     path: _Path,
-) -> Iterator[tuple[_Path, Collection[str]]]:
-    """Yield the path of each unknown field, with the valid fields at the same place."""
+) -> Iterator[_Unknown]:
+    """Yield the unknown fields, without those in the rest of a list that is too long anyway."""
     if path == ("placement",):
         kind = type_info(PlacementObject)
     if isinstance(kind, inspect.UnionType):
         kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
     if isinstance(kind, inspect.StructType) and isinstance(value, dict):
         fields = {field.encode_name: field.type for field in kind.fields}
+        known = tuple(fields)
         for name, part in value.items():
             if name in fields:
                 yield from _unknown(part, fields[name], (*path, name))
             elif isinstance(name, str):
-                yield (*path, name), fields
+                yield (*path, name), known
     elif isinstance(kind, inspect.ListType) and isinstance(value, list):
-        for index, part in enumerate(value):
+        for index, part in enumerate(value[:MOST_ITEMS]):
             yield from _unknown(part, kind.item_type, (*path, index))
+
+
+def _not_meant(found: Sequence[_Unknown]) -> Iterator[_Unknown]:
+    """Yield the unknown fields that are no mistake for a known field."""
+    count = len({path[-1] for path, _ in found})
+    if count > _MOST_NAMES:
+        raise InvalidInput("", f"{count} names of fields are not known", "remove these fields")
+    is_meant = cache(_is_meant)  # A thousand owners may have the same new field.
+    return ((path, known) for path, known in found if not is_meant(path[-1], known))
 
 
 def _is_meant(name: str, fields: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from reserver.k8s.objects.constraints import (
     WrittenDemands,
     sizes,
 )
-from reserver.k8s.objects.limits import HOME, SpecLimits, check_count, check_number
+from reserver.k8s.objects.limits import HOME, MOST_ITEMS, SpecLimits, check_count, check_number
 from reserver.k8s.objects.objects import encode, from_msgspec
 from reserver.k8s.objects.selectors import Expression, LabelSelector, NodeSelectorTerm
 from reserver.reservations.enums import Strategy
@@ -153,7 +153,7 @@ def _refuse_unknown(value: Any, kind: inspect.Type, path: str) -> None:  # noqa:
                 raise InvalidInput(f"{path}.{name}", "has no effect here", remedy)
             _refuse_unknown(part, fields[name], f"{path}.{name}")
     elif isinstance(kind, inspect.ListType) and isinstance(value, list):
-        for index, part in enumerate(value):
+        for index, part in enumerate(value[:MOST_ITEMS]):  # A longer one is refused anyway.
             _refuse_unknown(part, kind.item_type, f"{path}[{index}]")
     elif isinstance(kind, inspect.IntType) and isinstance(value, int):
         least, most = int(kind.ge or 0), int(kind.le or 0)

@@ -72,6 +72,15 @@ def test_a_misspelt_field_is_refused_unless_it_was_in_force(more: Any) -> None:
     assert newer_fields.read(spec(**more), REF, NOW, was_in_force=True)[1]
 
 
+def test_so_many_names_are_of_no_newer_version_unless_it_was_in_force() -> None:
+    more = {f"zzz{n}": n for n in range(65)}
+    with pytest.raises(InvalidInput, match="65 names of fields are not known"):
+        newer_fields.read(spec(**more), REF, NOW)
+    assert newer_fields.read(spec(**more), REF, NOW, was_in_force=True)[1]
+    owners = [POD, *([RESTRICTED] * 999)]
+    assert "and 994 more" in newer_fields.read(spec(owners=owners), REF, NOW)[1]
+
+
 def test_who_else_is_wrong_is_refused_as_ever() -> None:
     wrongs: list[dict[Any, Any]] = [{"slots": 0}, {"owners": []}, {"owners": [{}]}, {1: 2}]
     for wrong in wrongs:

@@ -1,6 +1,7 @@
 """Values of data keys that cannot be read, or not in time, are refused as a whole."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -146,6 +147,20 @@ def test_a_list_of_too_many_items_is_refused_within_a_tenth_of_a_second(
 def test_a_name_that_stands_twice_among_very_many_is_found_in_no_time() -> None:
     names = "".join(f'"k{number}":0,' for number in range(10_000))
     assert quickly("{" + names + '"z":0,"z":0}').problems
+
+
+MANY: dict[str, Callable[[int], str]] = {
+    "unknown fields": lambda n: spec(**{f"f{n}{field}": 1 for field in range(30_000)}),
+    "misspelt fields": lambda n: spec(**{f"resource{n}{field}": 1 for field in range(20_000)}),
+    "parts of a ttl": lambda n: spec(expiresAt=None, ttl=f"{n}m" + "1h" * 200_000),
+    "tolerations": lambda n: spec(node=None, placement={"tolerations": [{}] * (150_000 + n)}),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_very_many_parts_of_an_entry_are_refused_within_a_tenth_of_a_second(name: str) -> None:
+    assert least_cpu_s(MANY[name], read) < 2 * MOST_S
+    refusal(MANY[name](0))
 
 
 def test_a_long_name_of_a_resource_is_not_quoted_at_length() -> None:
