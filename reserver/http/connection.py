@@ -176,6 +176,7 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _on_head(self, request: HttpRequest) -> None:
+        request.peer = self.peer
         if self._is_ending:
             request.is_wanted = False
         elif self._current is None:

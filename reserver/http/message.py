@@ -68,6 +68,7 @@ class HttpRequest:
         is_last: the client expects no other answer on this connection.
         is_whole: the body has arrived.
         is_wanted: the body is kept.
+        peer: IP address of the client.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class HttpRequest:
         "is_wanted",
         "is_whole",
         "method",
+        "peer",
         "target",
     )
 
@@ -100,6 +102,7 @@ class HttpRequest:
         self.is_last = is_last
         self.is_whole = False
         self.is_wanted = True
+        self.peer = ""
 
     @property
     def path(self) -> str:

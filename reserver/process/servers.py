@@ -51,7 +51,7 @@ async def _guarded(handler: Handler, reviewer: Reviewer, request: HttpRequest) -
     header = request.headers.get("authorization", "")
     token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
     try:
-        user = await reviewer.authenticate(token, "metrics")
+        user = await reviewer.authenticate(token, request.peer)
         if user is None:
             problem = "send a bearer token of the API server"
             return error(HTTPStatus.UNAUTHORIZED, problem)

@@ -15,6 +15,7 @@ import trustme
 
 from reserver import DISTRIBUTION, app
 from reserver.errors import ConfigurationError
+from reserver.k8s.reviewer import MOST_FAILURES
 from reserver.settings.serve import Settings
 from reserver_demo.cluster import EmbeddedCluster
 from tests.integration.doors.api_server import RIGHTS, Reviewing, reviewing
@@ -24,11 +25,12 @@ class Scraped:
     def __init__(self, running: app.Running, api: Reviewing, tls: ssl.SSLContext) -> None:
         self.running, self.api, self._tls = running, api, tls
 
-    async def get(self, path: str, token: str | None) -> tuple[int, str]:
+    async def get(self, path: str, token: str | None, peer: str = "127.0.0.1") -> tuple[int, str]:
+        connector = aiohttp.TCPConnector(local_addr=(peer, 0))
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         url = f"{self.running.metrics_url}{path}"
         async with (
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(connector=connector) as session,
             session.get(url, headers=headers, ssl=self._tls) as answer,
         ):
             return answer.status, await answer.text()
@@ -87,6 +89,13 @@ async def test_nobody_else_gets_them(
     found, text = await scraped.get("/metrics", token)
     assert found == status
     assert why in text
+
+
+async def test_invalid_tokens_of_one_peer_do_not_refuse_another(scraped: Scraped) -> None:
+    for number in range(MOST_FAILURES):
+        assert (await scraped.get("/metrics", f"junk-{number}", "127.0.0.2"))[0] == 401
+    assert (await scraped.get("/metrics", "junk", "127.0.0.2"))[0] == 429
+    assert (await scraped.get("/metrics", "prometheus"))[0] == 200
 
 
 async def test_flags_and_status_are_shown_as_components_of_kubernetes_do(scraped: Scraped) -> None:
