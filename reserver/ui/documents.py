@@ -18,6 +18,7 @@ from reserver.client.slots import all_slots
 from reserver.cluster import quantity
 from reserver.errors import InvalidInput
 from reserver.maintenance.model import Window
+from reserver.printable import printable
 
 Document = Mapping[str, Any]
 """The JSON of one object for the page; times are unix milliseconds, amounts exact integers."""
@@ -55,7 +56,7 @@ def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
         "id": info.id,
         "name": info.name,
         "namespace": spec.owners[0].namespace if spec.owners else "",
-        "owners": words.owners[:_MOST_TEXT],
+        "owners": _shown(words.owners),
         "amounts": _amounts(spec.resources),
         "holds": ", ".join(f"{name} {text}" for name, text in sorted(spec.resources.items()))
         or _whole(spec),
@@ -66,13 +67,13 @@ def reservation(info: ReservationInfo, words: ReservationWords) -> Document:
         "since": _milliseconds(info.since),
         "starts": starts,
         "ends": ends,
-        "every": words.every[:_MOST_TEXT],
+        "every": _shown(words.every),
         "coming": coming,
         "words": words.phase,
         "shape": shape(info),
-        "why": info.message[:_MOST_TEXT],
-        "description": spec.description[:_MOST_TEXT],
-        "author": info.author,
+        "why": _shown(info.message),
+        "description": _shown(spec.description),
+        "author": _shown(info.author),
         "lends": None if spec.lend is None else spec.lend.below_priority,
         "isSeat": any(isinstance(o, OwnerSelector) and o.replaces is not None for o in spec.owners),
     }
@@ -113,7 +114,7 @@ def past(info: PastReservation) -> Document:
         "id": info.id,
         "name": info.name,
         "namespace": info.owner_namespace,
-        "owners": info.owners[:_MOST_TEXT],
+        "owners": _shown(info.owners),
         "amounts": _amounts(info.resources),
         "holds": ", ".join(f"{name} {text}" for name, text in sorted(info.resources.items())),
         "slots": info.slots,
@@ -124,8 +125,8 @@ def past(info: PastReservation) -> Document:
         "ends": _milliseconds(info.ended),
         "words": str(info.outcome or "over"),
         "shape": "over",
-        "description": info.description[:_MOST_TEXT],
-        "author": info.author,
+        "description": _shown(info.description),
+        "author": _shown(info.author),
     }
 
 
@@ -168,7 +169,7 @@ def move(found: Mapping[str, Any]) -> Document:
         "made": found["metadata"].get("creationTimestamp"),
         "mode": str(spec.get("mode") or ""),
         "paused": bool(spec.get("paused")),
-        **{name: str(text or "")[:_MOST_TEXT] for name, text in texts.items()},
+        **{name: _shown(str(text or "")) for name, text in texts.items()},
     }
 
 
@@ -180,7 +181,7 @@ def window(found: Window, progress: str) -> Document:
         "drains": round(found.drain_at * 1000),
         "starts": round(start * 1000),
         "ends": round(end * 1000),
-        "progress": progress[:_MOST_TEXT],
+        "progress": _shown(progress),
     }
 
 
@@ -193,6 +194,11 @@ def windows_by_node(
         for name in each.nodes | {name for name, has in labels.items() if each.has(name, has)}:
             found.setdefault(name, []).append(each.name)
     return found
+
+
+def _shown(text: str) -> str:
+    """Return the beginning of a text; its invisible characters, except line feeds, are escaped."""
+    return printable(text[:_MOST_TEXT], "\n")
 
 
 def _amounts(texts: Mapping[str, str]) -> dict[str, int]:

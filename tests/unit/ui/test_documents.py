@@ -116,6 +116,14 @@ def test_what_cannot_be_read_or_is_very_long_does_no_harm() -> None:
     assert found["namespace"] == ""
 
 
+def test_texts_cannot_reverse_or_hide_what_the_page_shows() -> None:
+    text = "\u202egpj.exe\u200b\x1b[31m\nsecond line"
+    found = documents.reservation(info(description=text), ReservationWords(owners=text))
+    moved = {"metadata": {"name": "m", "namespace": "shop"}, "status": {"message": text}}
+    for shown in (found["description"], found["owners"], documents.move(moved)["message"]):
+        assert shown == "\\u202egpj.exe\\u200b\\x1b[31m\nsecond line"
+
+
 def test_the_pages_types_are_those_of_its_documents() -> None:
     types = (resources.files("reserver.ui") / "documents.d.ts").read_text()
     bodies = dict(re.findall(r"export interface (\w+) \{\n(.*?)\n\}", types, re.DOTALL))
