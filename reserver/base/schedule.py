@@ -26,6 +26,7 @@ MOST_CRON = 100
 _FIELDS = 5
 _DAY_S = 86_400.0
 _FIRST_DAY = date(1970, 1, 1).toordinal()
+_EARLIEST = datetime(2, 1, 1, tzinfo=UTC).timestamp()
 _LATEST = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 
 _NEAR = 6
@@ -97,7 +98,8 @@ class Schedule(NamedTuple):
             start = following
 
     def starts(self, after: float) -> Iterator[float]:
-        """Return the starts later than `after`, each once, in unix seconds."""
+        """Return the starts later than `after`, each once, in unix seconds; none of the year 1."""
+        after = max(after, _EARLIEST)  # The day before is looked at, and has to have a date.
         zone, read = _zone(self.zone), cron.parse(self.cron)
         if read.is_fixed or self.zone == "UTC":
             return _fixed(read, after, zone)

@@ -119,6 +119,16 @@ def test_what_is_no_schedule_is_refused(schedule: Schedule, field: str, problem:
     assert (caught.value.field, str(caught.value)) == (field, problem)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Apia", "America/St_Johns"])
+@pytest.mark.parametrize("cron", ["0 0 29 2 *", "*/5 * * * *", "* * * * *"])
+def test_it_begins_with_the_calendar(cron: str, zone: str) -> None:
+    first = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+    for until in (first, first + 7 * 86_400):
+        for now in (first - 1e9, first, until):
+            assert Schedule(cron, 60.0, zone, until).occurrence(now) is None
+    assert Schedule(cron, 60.0, zone).occurrence(first) is not None
+
+
 def test_it_ends_with_the_calendar() -> None:
     late = datetime(9899, 12, 31, tzinfo=UTC).timestamp()
     assert len(list(islice(Schedule("0 0 1 1 *", HOUR).occurrences(late), 9))) < 9
