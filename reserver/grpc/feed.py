@@ -6,7 +6,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 from uuid import uuid4
 
 import grpc
@@ -17,6 +16,7 @@ from reserver.errors import InvalidInput
 from reserver.grpc.catalogue import Catalogue
 from reserver.grpc.selection import ReservationSelector
 from reserver.grpc.status_errors import CallError
+from reserver.grpc.watcher import REMEMBERED_BYTES, FeedChange, Watcher
 from reserver.reservations.listener import Listener
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
@@ -24,78 +24,6 @@ from reserver.v1 import reservation_pb2 as pb
 
 REMEMBERED = 20_000
 """Most changes that a watch may have missed when it resumes."""
-
-REMEMBERED_BYTES = 32 * 2**20
-"""Bound on the changes kept for resuming watches, in bytes."""
-
-QUEUE = 2_000
-"""Most unread changes of an open watch; they may take `REMEMBERED_BYTES`."""
-
-
-class FeedChange(NamedTuple):
-    """A change of a reservation; its messages stay serialized, which takes a tenth of the memory.
-
-    Attributes:
-        number: the number of the change, from 1.
-        before: the serialized message before the change; None if absent.
-        after: the serialized message after the change; None if removed.
-    """
-
-    number: int
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def size(self) -> int:
-        """The size of its messages, in bytes."""
-        return len(self.before or b"") + len(self.after or b"")
-
-
-class Watcher:
-    """The changes to send to one watcher."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[FeedChange | None] = asyncio.Queue(QUEUE)
-        self._bytes = 0
-        self._is_late = False
-        self._is_over = False
-
-    def add(self, change: FeedChange) -> None:
-        """Queue a change; a full queue ends the watch.
-
-        Nothing is kept for a watch that has ended: its client may not read for an hour.
-        """
-        if self._is_late:
-            return
-        self._bytes += change.size
-        is_large = self._bytes > REMEMBERED_BYTES and not self._queue.empty()
-        if self._queue.full() or is_large:
-            self._is_late = True
-            self._queue = asyncio.Queue(QUEUE)
-        else:
-            self._queue.put_nowait(change)
-
-    def end(self) -> None:
-        """End the watch."""
-        self._is_over = True
-        if self._queue.empty():
-            self._queue.put_nowait(None)  # Wakes up `next`.
-
-    async def next(self) -> FeedChange:
-        """Return the next change.
-
-        Raises:
-            CallError: too many changes were not read, or the watch was ended.
-        """
-        if self._is_late:
-            problem = "too many changes were not read; resume from the last token"
-            raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_SLOW", problem)
-        change = await self._queue.get() if not self._is_over else None
-        if change is None:
-            problem = "the server ends; resume from the last token, or watch without one"
-            raise CallError(grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN", problem)
-        self._bytes -= change.size
-        return change
 
 
 class _Room:
@@ -225,7 +153,8 @@ class ReservationFeed(Listener):
                 else:
                     known[name] = now
                 self._number += 1
-                self._publish(FeedChange(self._number, before, now))
+                size = len(before or b"") + len(now or b"")
+                self._publish(FeedChange(self._number, before, now, size))
             yield
         if not known:
             del self._known[key]
@@ -256,13 +185,13 @@ async def follow(
 
     with feed.watching() as watcher:
         if resume_token:
-            for change in feed.since(resume_token):
+            for change in watcher.begin(feed.since(resume_token)):
                 await pacer.give_way()
                 if message := _message(change, feed, selector):
                     yield message
         else:
-            there, token = feed.named(), feed.token
-            for _, packed in there:
+            token = feed.token
+            for _, packed in watcher.begin(feed.named()):
                 await pacer.give_way()
                 each = pb.Reservation.FromString(packed)
                 if selector.covers(each):

@@ -8,9 +8,12 @@ import pytest
 from reserver.base.pacer import Pacer, outcome
 from reserver.errors import InvalidInput
 from reserver.grpc import feed as module
+from reserver.grpc import watcher as watchers
 from reserver.grpc.catalogue import Catalogue
-from reserver.grpc.feed import FeedChange, ReservationFeed, Watcher
+from reserver.grpc.feed import ReservationFeed
+from reserver.grpc.selection import ReservationSelector
 from reserver.grpc.status_errors import CallError
+from reserver.grpc.watcher import FeedChange, Watcher
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
@@ -68,7 +71,7 @@ def shown(scene: Scene) -> list[pb.Reservation]:
     return [pb.Reservation.FromString(packed) for _, packed in scene.feed.named()]
 
 
-def ends(changes: Iterable[module.FeedChange]) -> list[tuple[bool, bool]]:
+def ends(changes: Iterable[FeedChange]) -> list[tuple[bool, bool]]:
     return [(change.before is not None, change.after is not None) for change in changes]
 
 
@@ -150,7 +153,7 @@ async def test_what_is_no_token_is_named(token: str) -> None:
 
 
 async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "QUEUE", 2)
+    monkeypatch.setattr(watchers, "QUEUE", 2)
     scene = Scene()
     with scene.feed.watching() as slow, scene.feed.watching() as quick:
         for key in "abc":
@@ -169,12 +172,12 @@ async def test_who_reads_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_a_watch_that_is_not_read_keeps_few_bytes(
     queue: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "QUEUE", queue)
-    watcher, most = Watcher(), 2**20 if queue == 1 else module.REMEMBERED_BYTES
+    monkeypatch.setattr(watchers, "QUEUE", queue)
+    watcher, most = Watcher(), 2**20 if queue == 1 else watchers.REMEMBERED_BYTES
     tracemalloc.start()
     try:
         for number in range(64):
-            watcher.add(FeedChange(number, None, bytes(2**20)))
+            watcher.add(FeedChange(number, None, bytes(2**20), 2**20))
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -182,6 +185,51 @@ async def test_a_watch_that_is_not_read_keeps_few_bytes(
     with pytest.raises(CallError) as caught:
         await watcher.next()
     assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_watch_that_is_not_read_does_not_keep_what_it_had_to_send_first() -> None:
+    feed, number = Scene().feed, 0
+
+    def change_all() -> None:
+        nonlocal number
+        for key in map(str, range(40)):
+            number += 1
+            before = feed._known.get(ref(key), {}).get(key)
+            shown = pb.Reservation(id=key, etag=str(number), author="a" * 2**20)
+            feed._known[ref(key)] = {key: shown.SerializeToString()}
+            after, size = feed._known[ref(key)][key], 2**20 * (2 if before else 1)
+            feed._publish(FeedChange(number, before, after, size))
+
+    everything = ReservationSelector.of(pb.ReservationFilter(), {})
+    watches = [module.follow(feed, "", everything) for _ in range(3)]
+    tracemalloc.start()
+    try:
+        change_all()
+        change_all()
+        before, _ = tracemalloc.get_traced_memory()
+        for watch in watches:
+            await anext(watch)
+            change_all()
+        kept = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert kept < 10 * 2**20  # All reservations have 40 MiB.
+    for watch in watches:
+        with pytest.raises(CallError, match="too many changes"):
+            await anext(watch)
+
+
+async def test_a_watch_that_resumes_too_slowly_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchers, "QUEUE", 2)
+    scene, everything = Scene(), ReservationSelector.of(pb.ReservationFilter(), {})
+    await scene.write("a")
+    token = scene.feed.token
+    await scene.write("b", "c")
+    watch = module.follow(scene.feed, token, everything)
+    assert (await anext(watch)).reservation.name == "b"
+    await scene.write("d", "e", "f")
+    with pytest.raises(CallError, match="too many changes"):
+        await anext(watch)
 
 
 class Counting(Pacer):
