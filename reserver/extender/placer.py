@@ -1,8 +1,9 @@
 """The placer: chooses nodes for reservations that name none, and new ones if these are gone.
 
 A decision holds at once. The cleaner writes the place into the entry, or the status writer into the
-Reservation, unless they have changed since; if the API server refuses the write, the hold ends. A
-waiting reservation is tried again when a node has changed, unless that cannot help.
+Reservation, unless they have changed since; until then a former place is held too, and if the API
+server refuses the write, the hold ends. A waiting reservation is tried again when a node has
+changed, unless that cannot help.
 """
 
 from __future__ import annotations

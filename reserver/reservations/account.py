@@ -16,6 +16,7 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.digest import is_mark, mark
 from reserver.reservations.entry import NO_PEAK, NO_UNSURE, UNSEEN, Claimed, Entry, Peak, latest
+from reserver.reservations.leaving import leaving_holds, turns_on, unwritten
 from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import Parts, clipped, compacted
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
@@ -35,6 +36,7 @@ class Account:
         entries: the entries of all refs, the longest known first (`LedgerView.copies`).
         claimants: the pods that claimed a slot, by UID, or by mark if a record has only the mark.
         holds: the holds, one for each node.
+        leaving: the holds on nodes that it leaves, until its new place is written.
         is_edited: the place was decided for an earlier version of the spec.
         obstacle: the reason for no place, or for an unwritten place; empty if unknown.
         is_faulty: an owner rule has raised an exception; no rule is evaluated any more.
@@ -49,6 +51,7 @@ class Account:
     entries: tuple[Entry, ...] = ()
     claimants: dict[str, Claimed] = field(default_factory=lambda: _NO_CLAIMS)
     holds: tuple[Hold, ...] = ()
+    leaving: tuple[Hold, ...] = ()
     is_edited: bool = False
     obstacle: str = ""
     is_faulty: bool = False
@@ -88,11 +91,6 @@ class Account:
         """Whether any hold has amounts."""
         return any(hold.amounts for hold in self.holds)
 
-    @property
-    def turns(self) -> dict[str, Written]:
-        """The turn of the hold on each node."""
-        return {hold.reservation.node: hold.since for hold in self.holds}
-
     def stand(self, since: Written, earlier: Mapping[str, Written]) -> None:
         """Create the holds, each with its turn in the order of its node's holds.
 
@@ -116,18 +114,22 @@ class Account:
     def move(self, parts: Parts) -> Iterable[Hold]:
         """Place the reservation elsewhere, behind all holds there; return the holds that end.
 
-        On nodes where it stays, it keeps its turn.
+        On nodes where it stays, or that it was about to leave, it keeps its turn.
         """
         for entry in self.entries:
             entry.reservation = replace(entry.reservation, placed=parts)
         self.reservation = replace(self.reservation, placed=parts)
+        turns = turns_on((*self.leaving, *self.holds))
         before, holds = self.by_node(), []
         for part in parts:
-            hold = before.pop(part.node, None) or Hold(self.reservation, NOT_YET, is_placed=True)
+            since = turns.get(part.node, NOT_YET)
+            hold = before.pop(part.node, None) or Hold(self.reservation, since, is_placed=True)
             hold.reservation = self.reservation.on(part)
             holds.append(hold)
         self._hold(holds)
-        return before.values()
+        ended = (*before.values(), *self.leaving)
+        self.leaving = leaving_holds(unwritten(self.entries), turns)
+        return ended
 
     def _hold(self, holds: Iterable[Hold]) -> None:
         self.holds, self._left = tuple(holds), None

@@ -225,7 +225,7 @@ class Ledger(Claiming):
         self._settle(account)
 
     def place(self, ref: Ref, parts: Parts) -> None:
-        """Place a reservation that names no node: it holds there, and nowhere else.
+        """Place a reservation that names no node; until that is written, it holds at both places.
 
         Args:
             ref: its ref; the entry there may have another place for a while.
@@ -281,7 +281,7 @@ class Ledger(Claiming):
         if account is None:
             return None
         if len(account.entries) == 1:
-            for hold in account.holds:
+            for hold in (*account.holds, *account.leaving):
                 hold.slots = 0
                 self._holdings.hold(hold, account.claimants.keys())
             self._expect_none(account)

@@ -17,6 +17,7 @@ from reserver.errors import sparing
 from reserver.reservations.account import Account
 from reserver.reservations.digest import is_called
 from reserver.reservations.entry import by_namespace
+from reserver.reservations.leaving import still_held, unwritten
 from reserver.reservations.listener import Listener
 from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
@@ -66,11 +67,9 @@ class Lifecycle(LedgerView):
     def is_due(self, now: float) -> bool:
         """Return whether any reservation is due to start or end."""
         moment = Moment.of(now)
-        return (
-            moment.set_back > self._now.set_back
-            or bool(self._anew)
-            or self._has_turn(moment if moment.comes_after(self._now) else self._now)
-        )
+        is_later = moment.comes_after(self._now)
+        is_anew = bool(self._anew) or moment.set_back > self._now.set_back
+        return is_anew or self._has_turn(moment if is_later else self._now)
 
     def _has_turn(self, now: float) -> bool:
         return bool(self._turns) and self._turns[0][0] <= now
@@ -100,9 +99,7 @@ class Lifecycle(LedgerView):
             self._now = moment
         while self._anew:
             again = self._anew.popleft()
-            if self._register.of(again.identity) is again:
-                if self._recur(again):
-                    continue
+            if self._register.of(again.identity) is again and not self._recur(again):
                 again.idle_since = min(again.idle_since, math.ceil(self._now))
                 self._expect_turns(again)
                 self._settle(again)
@@ -245,10 +242,15 @@ class Lifecycle(LedgerView):
             self._listener.on_reservation_changed(ref)
         self._judge_use(account)
         self._holdings.reorder(account.holds)
-        left, _ = account.left() if self._is_active(account) else ({}, 0)
+        free = account.left() if self._is_active(account) else ({}, 0)
         hold_slots = partial(self._hold_slots, account, comes_back=self._comes_back(account))
         for hold in account.holds:
-            hold_slots(hold, left.get(hold.reservation.node, 0))
+            hold_slots(hold, free[0].get(hold.reservation.node, 0))
+        if account.leaving:
+            written, claims = unwritten(account.entries), account.claimants.values()
+            for hold, slots in still_held(account.leaving, written, claims, free):
+                self._hold_slots(account, hold, slots, comes_back=False)
+            account.leaving = account.leaving if written else ()
 
     def _judge_use(self, account: Account) -> None:
         """Update the idle time of a reservation with `releaseIfIdle`."""
@@ -277,7 +279,7 @@ class Lifecycle(LedgerView):
         """
         hold = account.hold_on(node)
         is_one = hold is not None and hold.slots and account.is_reckoned
-        if hold is None or not is_one or not self._is_active(account):
+        if hold is None or not is_one or account.leaving or not self._is_active(account):
             self._settle(account)
             return
         with sparing(partial(self._failed, account.reservation.ref)):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from reserver.reservations.account import Account
+from reserver.reservations.leaving import turns_on
 from reserver.reservations.reservation import Reservation, Written
 
 Turn = tuple[float, int, str]
@@ -30,7 +31,7 @@ def kept_turns(
     copy elsewhere, the copy keeps them.
     """
     if before is None or is_same:
-        return before.turns if before else {}
+        return turns_on(before.holds) if before else {}
     if len(before.entries) > 1:
         return {}
     kept, holds = {}, before.by_node()

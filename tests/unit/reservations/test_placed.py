@@ -9,7 +9,7 @@ from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import NOT_YET, Ref, Reservation, Written
 from reserver.reservations.status import ReservationState, ShortNodes
 from reserver.scheduling.state import State
-from tests.builders import held, node, parts, pod, ref, reservation, state_of
+from tests.builders import NOW, held, node, parts, pod, ref, reservation, state_of
 
 WORKERS = tuple(node(name, cpu="8") for name in ("a", "b", "c"))
 OWNERS = ("p1", "p2", "p3")
@@ -69,13 +69,78 @@ def test_the_place_that_is_written_is_the_place() -> None:
     assert holds(state) == {"c": 6}
 
 
-@pytest.mark.parametrize("again", [wanted(), wanted(placed={"a": 3})], ids=["none", "as before"])
-def test_what_was_written_before_does_not_undo_a_decision(again: Reservation) -> None:
+@pytest.mark.parametrize(
+    ("again", "left"), [(wanted(), {}), (wanted(placed={"a": 3}), {"a": 6})], ids=["none", "before"]
+)
+def test_what_was_written_before_does_not_undo_a_decision(
+    again: Reservation, left: dict[str, int]
+) -> None:
     state = world(wanted(placed={"a": 3}))
     state.ledger.place(ref("r"), parts({"b": 3}))
     state.ledger.put(again, Written(5, 5))
-    assert holds(state) == {"b": 6}
+    assert holds(state) == {"b": 6, **left}
     assert state.ledger.placed(again) == parts({"b": 3})
+
+
+def leaving(**more: object) -> State:
+    """Return the state once a reservation has left a node, and its new place is not written."""
+    state = world(wanted(placed={"a": 3}, **more), reservation("s", node="a", cpu="1"))
+    state.ledger.place(ref("r"), parts({"b": 2, "c": 1}))
+    return state
+
+
+def test_until_its_new_place_is_written_nobody_takes_the_former() -> None:
+    """If this process ends before, or the API server refuses the place, it is there again."""
+    state = leaving()
+    assert holds(state) == {"a": 7, "b": 4, "c": 2}
+    assert [seat.node for seat in state.ledger.seats(pod("p1"))] == ["b", "c"]
+    state.ledger.put(wanted(placed={"b": 2, "c": 1}), Written(5, 5))
+    assert holds(state) == {"a": 1, "b": 4, "c": 2}
+
+
+def test_slots_that_leave_a_node_are_held_there_beside_those_that_stay() -> None:
+    state = world(wanted(placed={"a": 3}))
+    state.ledger.place(ref("r"), parts({"a": 1, "c": 2}))
+    assert holds(state) == {"a": 6, "c": 4}
+    state.ledger.put(wanted(placed={"a": 1, "c": 2}), Written(5, 5))
+    assert holds(state) == {"a": 2, "c": 4}
+
+
+def test_the_former_place_is_held_for_no_more_slots_than_are_unclaimed() -> None:
+    state = leaving()
+    bind(state, "p1", "b")
+    assert holds(state) == {"a": 5, "b": 2, "c": 2}
+    bind(state, "p2", "b")
+    bind(state, "p3", "c")
+    assert holds(state) == {"a": 1}
+
+
+def test_a_place_that_is_taken_back_keeps_its_turn() -> None:
+    state = world()
+    state.ledger.put(wanted(placed={"a": 3}), Written(1, 1))
+    state.ledger.put(reservation("s", node="a", cpu="1"), Written(2, 2))
+    state.ledger.place(ref("r"), parts({"b": 3}))
+    state.ledger.place(ref("r"), parts({"a": 3}))
+    assert holds(state) == {"a": 7}
+    assert state.ledger.held_after("a", wanted()) == {"cpu": 1000, "pods": 1}
+
+
+def test_an_edit_of_the_written_place_is_held_there() -> None:
+    state = leaving()
+    state.ledger.put(wanted(placed={"a": 3}, expires=NOW + 500), Written(5, 5))
+    assert holds(state) == {"a": 7}
+
+
+@pytest.mark.parametrize("end", ["deleted", "expired", "placed by name"])
+def test_the_former_place_ends_with_the_reservation(end: str) -> None:
+    state = leaving(expires=NOW + 100)
+    if end == "deleted":
+        state.ledger.drop(ref("r"))
+    elif end == "expired":
+        state.ledger.advance(NOW + 100)
+    else:
+        state.ledger.put(wanted(node="c", expires=NOW + 100), Written(5, 5))
+    assert holds(state) == {"a": 1, **({"c": 6} if end == "placed by name" else {})}
 
 
 def test_each_owner_claims_one_slot_of_one_part() -> None:
@@ -111,8 +176,10 @@ def test_when_its_node_goes_what_is_left_wants_a_place() -> None:
     assert state.ledger.phase(ref("r")) is Phase.PENDING
     assert state.ledger.wants_place(ref("r")) == (parts({"a": 1, "b": 1}), 1)
     state.ledger.place(ref("r"), parts({"a": 1, "b": 1, "c": 1}))
-    assert holds(state) == {"b": 2, "c": 2}
+    assert holds(state) == {"a": 2, "b": 2, "c": 2}
     assert state.ledger.phase(ref("r")) is Phase.ACTIVE
+    state.ledger.put(wanted(placed={"a": 1, "b": 1, "c": 1}), Written(5, 5))
+    assert holds(state) == {"b": 2, "c": 2}
 
 
 def test_a_node_that_comes_back_is_its_place_again() -> None:
