@@ -182,7 +182,7 @@ def seat_outlived(case: Case) -> Iterator[Violation]:
         end = ends.get(made_by)
         if end is None or name in unseen:
             continue
-        due = case.timing.latest(end.at) + case.rules.cleaner_s
+        due = case.timing.cleaned(end.at)
         is_gone = lines[-1].kind == "DELETED"
         until = lines[-1].moment.at if is_gone else case.world.history.end
         if until > due:

@@ -61,7 +61,7 @@ def surge_outlived(case: Case) -> Iterator[Violation]:
         rest = lines[marked[-1] + 1 :]
         over = last if last.kind == "DELETED" else next(iter(rest), None)
         until = over.moment.at if over is not None else case.world.history.end
-        if until > case.timing.latest(end.at) + case.rules.cleaner_s:
+        if until > case.timing.cleaned(end.at):
             yield Violation(
                 kind=Kind.SURGE_OUTLIVED,
                 revision=last.moment.revision,

@@ -84,6 +84,10 @@ class Timing:
                 until = max(until, outage.until + self.rules.settle_s)
         return until
 
+    def cleaned(self, at: float) -> float:
+        """Return until when something may be left that ended at `at`; outages may follow."""
+        return self.latest(self.latest(at) + self.rules.cleaner_s)
+
     def span(self, binding: Binding) -> Span:
         """Return the time that a binding is judged by."""
         moment = binding.moment

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 Show = Callable[..., Awaitable[Shown]]
 OWNERS = [{"pod": {"name": "web-0", "namespace": "shop"}}]
+_NUMBERS = count(1)
 SPEC = {"owners": OWNERS, "node": "worker-1", "resources": {"cpu": "100m"}}
 
 
@@ -58,9 +60,9 @@ def fits(shown: Shown, screen: Screen) -> bool:
 
 
 @pytest.fixture
-def name(screen: Screen, request: pytest.FixtureRequest) -> str:
+def name(screen: Screen) -> str:
     """A name that no other test uses."""
-    return f"r{screen.columns}-{abs(hash(request.node.name)) % 10_000}"
+    return f"r{screen.columns}-{next(_NUMBERS)}"
 
 
 async def made(show: Show, name: str, *flags: str) -> None:
