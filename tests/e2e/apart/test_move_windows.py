@@ -22,18 +22,12 @@ def daily(start: datetime) -> str:
     return f"{start.minute} {start.hour} * * * 1h"
 
 
-def annotate(yard: Yard, pod: str, window: str | None) -> None:
-    body = {"metadata": {"annotations": {WINDOW: window}}}
-    yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, body)
-
-
 def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(
     yard: Yard, kubeconfig: Path, tmp_path: Path
 ) -> None:
     first, second = yard.nodes
-    pod = yard.deploy("web", first)
     now = datetime.now(UTC)
-    annotate(yard, pod, daily(now + timedelta(hours=3)))
+    pod = yard.deploy("web", first, annotations={WINDOW: daily(now + timedelta(hours=3))})
     with Recorder(kubeconfig, tmp_path, objects=True, moves=True):
         yard.move("web", pod, to={"node": second})
         yard.wait_phase("web", "Pending", reason="WaitsForWindow")
@@ -42,7 +36,8 @@ def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(
         assert timedelta(hours=2, minutes=58) < opens - now <= timedelta(hours=3)
         assert "annotation reserver.io/move-window of the pod" in status["message"]
         assert yard.nodes_of("web") == [first]
-        annotate(yard, pod, daily(now - timedelta(minutes=10)))
+        body = {"metadata": {"annotations": {WINDOW: daily(now - timedelta(minutes=10))}}}
+        yard.corner.api.patch_namespaced_pod(pod, yard.corner.name, body)
         yard.wait_phase("web", "Succeeded", reason="Landed")
         yard.wait_released()
     report = judge(read_history(tmp_path), Rules(schedulers=frozenset({SCHEDULER})))
@@ -54,8 +49,8 @@ def test_a_move_waits_for_the_window_of_its_pod_and_goes_on_in_it(
 
 def test_a_broken_window_keeps_its_own_pod_until_the_move_is_urgent(yard: Yard) -> None:
     first, second = yard.nodes
-    broken, other = yard.deploy("broken", first), yard.deploy("other", first)
-    annotate(yard, broken, "at night")
+    broken = yard.deploy("broken", first, annotations={WINDOW: "at night"})
+    other = yard.deploy("other", first)
     yard.move("broken", broken, to={"node": second})
     yard.move("other", other, to={"node": second})
     yard.wait_phase("other", "Succeeded", reason="Landed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -60,11 +60,20 @@ class Yard(Moving):
             },
         }
 
-    def deploy(self, name: str, node: str, replicas: int = 1, cpu: str = "2", **spec: Any) -> str:
+    def deploy(
+        self,
+        name: str,
+        node: str,
+        replicas: int = 1,
+        cpu: str = "2",
+        annotations: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> str:
         """Create a Deployment whose pods land on a node; return the name of one of them."""
         with self.only(node):
             body = self.workload(name, replicas, cpu)
             body["spec"]["template"]["spec"] |= spec
+            body["spec"]["template"]["metadata"]["annotations"] = annotations
             self.apps.create_namespaced_deployment(self.corner.name, body)
             self.wait_begun(name, node, replicas)
         return str(self.pods(name)[0].metadata.name)
@@ -154,8 +163,10 @@ class Yard(Moving):
         """Move a pod, and return once it has its seat: it waits for one of its group."""
         here, _ = self._side
         late = self.deploy("late", here, cpu="100m")
-        self.move("late", late, to={"nodeSelector": {"e2e": self.corner.name}}, group=self.group)
         self.move(name, pod, group=self.group, **spec)
+        # Until then Reserver has seen where the late pod is.
+        self.wait_phase(name, "Pending", says="not written yet")
+        self.move("late", late, to={"nodeSelector": {"e2e": self.corner.name}}, group=self.group)
         self.wait_phase(name, "Evicting", reason="WaitsForGroup")
 
     def let_go(self) -> None:
