@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 
@@ -41,7 +41,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[FeedChange | None] = asyncio.Queue(QUEUE)
-        self._first: deque[object] = deque()
+        self._first: deque[Any] = deque()
         self._bytes = 0
         self._is_late = False
         self._is_over = False
@@ -67,7 +67,7 @@ class Watcher:
         """
         first = deque(items)
         del items  # This frame would keep them.
-        self._first = first  # type: ignore[assignment]  # cleared only
+        self._first = first
         while first:
             yield first.popleft()
         self._check()

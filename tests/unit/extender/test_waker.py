@@ -17,6 +17,7 @@ from reserver.scheduling.verdicts import Effect, Nominate
 from reserver.scheduling.wake import Wake
 from tests.builders import NOW, node, pod, ref, reservation, state_of
 from tests.listening import Recorded
+from tests.turns import turns
 
 
 class Sends(Requeue):
@@ -65,21 +66,14 @@ def _waker(sends: Requeue) -> Waker:
 
 
 async def test_calls_get_their_turn_while_ten_thousand_wait() -> None:
-    sends, calls = Sends(), 0
+    sends = Sends()
     waker = _waker(sends)
     state = _waiting(*(pod(f"p{number}", cpu="8") for number in range(10_000)))
     _free(state, waker, 0)
-
-    async def call() -> None:
-        nonlocal calls
-        while True:
-            calls += 1
-            await asyncio.sleep(0)
-
-    calling = asyncio.create_task(call())
-    # A pod takes 0.1 ms to look at: they take a second, in turns of one millisecond.
-    await waker.look(state, _pacer(0.0001))
-    calling.cancel()
+    async with turns() as turn:
+        # A pod takes 0.1 ms to look at: they take a second, in turns of one millisecond.
+        await waker.look(state, _pacer(0.0001))
+        calls = turn()
     assert calls > 10_000 * 0.0001 / 0.001 / 2
 
 

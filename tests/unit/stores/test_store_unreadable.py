@@ -153,7 +153,7 @@ MANY: dict[str, Callable[[int], str]] = {
     "unknown fields": lambda n: spec(**{f"f{n}{field}": 1 for field in range(30_000)}),
     "misspelt fields": lambda n: spec(**{f"resource{n}{field}": 1 for field in range(20_000)}),
     "parts of a ttl": lambda n: spec(expiresAt=None, ttl=f"{n}m" + "1h" * 200_000),
-    "tolerations": lambda n: spec(node=None, placement={"tolerations": [{}] * (150_000 + n)}),
+    "tolerations": lambda n: spec(node=None, placement={"tolerations": [{}] * (130_000 + n)}),
 }
 
 
