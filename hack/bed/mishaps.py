@@ -16,7 +16,7 @@ LATEST_REQUEST = 1.5
 """Most seconds between the decision of a binding and its execution."""
 
 _ANSWER_DELAYS = (1.0, 2.0, 4.0)  # seconds
-_LONGEST_DELAY = 27.0
+LONGEST_DELAY = 27.0
 """Longer than reserver lets a Bind call wait, shorter than kube-scheduler does; in seconds."""
 _LONGEST_EVERY = 20  # late answers
 
@@ -28,6 +28,7 @@ class Mishaps:
         every: one binding of so many goes wrong; 0: none.
         only: the kinds that may happen; empty: all.
         seen: how many of each kind happened.
+        undecided: number of late refusals: Reserver counts these pods as bound until the answer.
     """
 
     KINDS = ("late-request", "late-answer", "failed", "lost", "done-but-failed")
@@ -40,6 +41,7 @@ class Mishaps:
         self.every = 0
         self.only: frozenset[str] = frozenset()
         self.seen: Counter[str] = Counter()
+        self.undecided = 0
 
     async def bind(self, forward: Forward, request: web.BaseRequest) -> web.Response:
         """Forward a binding, unless a fault drops, delays or repeats the binding."""
@@ -72,7 +74,12 @@ class Mishaps:
     async def _late_answer(self, forward: Forward, _: web.BaseRequest) -> web.Response:
         response = await forward()
         is_longest = self._rng.randrange(_LONGEST_EVERY) == 0
-        await asyncio.sleep(_LONGEST_DELAY if is_longest else self._rng.choice(_ANSWER_DELAYS))
+        is_refusal = response.status >= HTTPStatus.BAD_REQUEST
+        self.undecided += is_refusal
+        try:
+            await asyncio.sleep(LONGEST_DELAY if is_longest else self._rng.choice(_ANSWER_DELAYS))
+        finally:
+            self.undecided -= is_refusal
         return response
 
     async def _failed(self, _: Forward, __: web.BaseRequest) -> web.Response:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from hack.bed.api import Api
 from hack.bed.bed import Bed, Setup, serving
 from hack.bed.install import LIST_STORE
-from hack.bed.mishaps import LATEST_REQUEST, Mishaps
+from hack.bed.mishaps import LATEST_REQUEST, LONGEST_DELAY, Mishaps
 from hack.bed.wall_clock import WallClock
 from hack.chaos.audit import Landings, Remains
 from hack.chaos.book import Book
@@ -181,7 +181,7 @@ class Storm:
             with self._tenant(api, bed):
                 self._strike(crew, faults, churn)
             look = partial(Remains.of, api, book, groups, world.name, bed.reserver)
-            remains = self._settle(crew, works, book, look)
+            remains = self._settle(crew, works, book, bed.mishaps, look)
         return _Did(faults, remains, churn.created, forger.created, namesakes.created)
 
     def _tenant(self, api: Api, bed: Bed) -> AbstractContextManager[None]:
@@ -205,13 +205,19 @@ class Storm:
         faults.cease()
 
     def _settle(
-        self, crew: Crew, works: list[Future[None]], book: Book, look: Callable[[], Remains]
+        self,
+        crew: Crew,
+        works: list[Future[None]],
+        book: Book,
+        mishaps: Mishaps,
+        look: Callable[[], Remains],
     ) -> Remains:
         """Wait for the landing of owners; return the state of the stores afterwards."""
         crew.calm.set()
         crew.until(lambda: all(work.done() for work in works), "last writes", seconds=60)
         seconds = self.scale.settle_seconds
         crew.until(lambda: not Landings.of(book).waiting, "owners land", seconds=seconds)
+        crew.until(lambda: not mishaps.undecided, "last answers", seconds=LONGEST_DELAY)
         remains = look()
 
         def is_tidy() -> bool:
