@@ -14,7 +14,7 @@ from reserver.base.fairness import FairMemory
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
 from reserver.reservations.digest import other_digests
-from reserver.reservations.entry import UNSEEN, Entry
+from reserver.reservations.entry import UNSEEN, Claimed, Entry
 from reserver.reservations.index import ReservationIndex
 
 _REMEMBERED = 20_000
@@ -209,6 +209,10 @@ class Claims:
     def count_written(self, pod_uids: Mapping[str, object]) -> int:
         """Return the number of pods whose claims the API server has."""
         return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
+
+    def in_flight(self, claimants: Mapping[str, Claimed]) -> Counter[str]:
+        """Return the number of claims, by node, whose binding may still fail."""
+        return Counter(claimants[uid].node for uid in self._unwritten if uid in claimants)
 
     def written(self, pod_uid: str) -> bool:
         """Mark a pod's claims as written; return whether they were not before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
@@ -67,9 +67,8 @@ class Lifecycle(LedgerView):
     def is_due(self, now: float) -> bool:
         """Return whether any reservation is due to start or end."""
         moment = Moment.of(now)
-        is_later = moment.comes_after(self._now)
         is_anew = bool(self._anew) or moment.set_back > self._now.set_back
-        return is_anew or self._has_turn(moment if is_later else self._now)
+        return is_anew or self._has_turn(moment if moment.comes_after(self._now) else self._now)
 
     def _has_turn(self, now: float) -> bool:
         return bool(self._turns) and self._turns[0][0] <= now
@@ -80,10 +79,9 @@ class Lifecycle(LedgerView):
         Other work may come between the steps: each reservation is checked when it is yielded.
         """
         for at, _, identity in tuple(self._turns.irange(maximum=(until, math.inf, ""))):
-            account = self._register.of(identity)
-            starts_at = account.reservation.starts_at if account is not None else None
-            if account is not None and starts_at == at and self.is_coming(account.reservation):
-                yield account.reservation
+            reservation = found.reservation if (found := self._register.of(identity)) else None
+            if reservation and reservation.starts_at == at and self.is_coming(reservation):
+                yield reservation
 
     def advancing(self, now: float) -> Generator[None]:
         """Advance the time to `now` (unix seconds), one reservation a step.
@@ -122,9 +120,8 @@ class Lifecycle(LedgerView):
 
     def _begins_again(self, account: Account) -> bool:
         """Return whether an occurrence begins at the former one's place, which may be full."""
-        reservation = account.reservation
-        recurs = reservation.recurrence is not None and bool(reservation.placed)
-        return recurs and self._is_active(account)
+        again = account.reservation
+        return again.recurrence is not None and bool(again.placed) and self._is_active(account)
 
     def _recur(self, account: Account) -> bool:  # noqa: ARG002 - overridden by the ledger
         """Switch a recurring reservation to its current occurrence; return whether it changed."""
@@ -206,9 +203,7 @@ class Lifecycle(LedgerView):
         return Written(self._latest, self._latest)
 
     def _expect_turns(self, account: Account) -> None:
-        for turn in turns(account, self._now):
-            if turn not in self._turns:
-                self._turns.add(turn)
+        self._turns.update(each for each in {*turns(account, self._now)} if each not in self._turns)
 
     def _expect_none(self, account: Account) -> None:
         for turn in turns(account, -math.inf):
@@ -243,13 +238,14 @@ class Lifecycle(LedgerView):
         self._judge_use(account)
         self._holdings.reorder(account.holds)
         free = account.left() if self._is_active(account) else ({}, 0)
-        hold_slots = partial(self._hold_slots, account, comes_back=self._comes_back(account))
+        hold_slots = partial(self._hold_slots, account, self._claims.in_flight(account.claimants))
+        comes_back = self._comes_back(account)
         for hold in account.holds:
-            hold_slots(hold, free[0].get(hold.reservation.node, 0))
+            hold_slots(hold, free[0].get(hold.reservation.node, 0), comes_back=comes_back)
         if account.leaving:
             written, claims = unwritten(account.entries), account.claimants.values()
             for hold, slots in still_held(account.leaving, written, claims, free):
-                self._hold_slots(account, hold, slots, comes_back=False)
+                hold_slots(hold, slots, comes_back=False)
             account.leaving = account.leaving if written else ()
 
     def _judge_use(self, account: Account) -> None:
@@ -262,9 +258,12 @@ class Lifecycle(LedgerView):
         account.idle_since = since
         self._expect_turns(account)
 
-    def _hold_slots(self, account: Account, hold: Hold, slots: int, *, comes_back: bool) -> None:
-        reservation = hold.reservation
-        number = reservation.slots - slots if comes_back else 0
+    def _hold_slots(
+        self, account: Account, unsure: Counter[str], hold: Hold, slots: int, *, comes_back: bool
+    ) -> None:
+        """Hold slots; the others hold again once their pods go, or their bindings fail."""
+        reservation, number = hold.reservation, hold.reservation.slots - slots
+        number = number if comes_back else min(number, unsure[reservation.node])
         number += slots if reservation.lends_below is not None else 0
         returning = times(reservation.resources, number) if number else NOTHING
         if slots != hold.slots or returning != hold.returning:
@@ -287,7 +286,8 @@ class Lifecycle(LedgerView):
             for ref in account.refs:
                 self._listener.on_reservation_changed(ref)
             slots, comes_back = account.left()[0][node], account.reservation.reusable
-            self._hold_slots(account, hold, slots, comes_back=comes_back)
+            unsure = self._claims.in_flight(account.claimants)
+            self._hold_slots(account, unsure, hold, slots, comes_back=comes_back)
             self._admit_neighbors(account)
 
     def _unclaimed(self, account: Account) -> int:

@@ -1,7 +1,7 @@
 """An API server whose watches lag and whose writes may fail, as the model of `test_state`."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from hypothesis.stateful import RuleBasedStateMachine
@@ -16,6 +16,7 @@ from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 from tests.builders import node, place
+from tests.property.acknowledged import Acknowledged
 
 CPUS = 8
 WORKERS = ("worker-1", "worker-2")
@@ -54,7 +55,7 @@ class LaggingApiServer(RuleBasedStateMachine):
         self.bound: list[tuple[Pod, int]] = []
         self.claimed: dict[str, set[str]] = {}
         self.excused: set[Ref] = set()
-        self.acknowledged: dict[Ref, dict[str, Mapping[str, int]]] = {}
+        self.acknowledged: Acknowledged = {}
         self.under_way: dict[str, tuple[Pod, str, tuple[str, ...]]] = {}
         self.watches: dict[str, deque[Callable[[], None]]] = {"pods": deque(), "store": deque()}
         self.written = {"pods": 1, "store": 1}
@@ -91,11 +92,16 @@ class LaggingApiServer(RuleBasedStateMachine):
         self.write("pods", lambda state, at: state.pod_seen(replace(changed, revision=at)))
         self.pods[changed.name] = replace(changed, revision=self.revision)
 
-    def has_room(self, asked: Pod, worker: str) -> bool:
+    def has_room(self, asked: Pod, worker: str, *, counts_in_flight: bool) -> bool:
+        """Return whether kube-scheduler sees room; a new one counts no bindings in flight."""
         snapshot = self.state.snapshot
         row = snapshot.row(worker)
         column = snapshot.columns["cpu"]
         free = int(snapshot.allocatable[row, column] - snapshot.requested[row, column])
+        if not counts_in_flight:
+            uids = filter(self.state.assumption, self.under_way)
+            counted = filter(None, map(snapshot.counted, uids))
+            free += sum(each.pod.requests["cpu"] for each in counted if each.node == worker)
         return free >= asked.requests["cpu"]
 
     def bind(self, each: Pod, worker: str, claims: tuple[str, ...] = ()) -> None:
@@ -123,11 +129,14 @@ class LaggingApiServer(RuleBasedStateMachine):
     def answer(self, uid: str, *, accepted: bool) -> None:
         if self.carry_out(uid, accepted=accepted):
             self.state.confirm(uid)
-        else:
-            self.state.forget(uid)
-            # Where more is held than there is room for, what comes back may stand before others.
-            if ShortNodes.of(self.state.snapshot).by_node:
-                self.acknowledged.clear()
+            return
+        self.some_come_back()
+        self.state.forget(uid)
+
+    def some_come_back(self) -> None:
+        """Where more is held than there is room for, what comes back may stand before others."""
+        if ShortNodes.of(self.state.snapshot).by_node:
+            self.acknowledged.clear()
 
     def waiting(self) -> list[Pod]:
         return [each for _, each in sorted(self.pods.items()) if not each.node]
@@ -137,7 +146,7 @@ class LaggingApiServer(RuleBasedStateMachine):
     def show(self, watch: str) -> None:
         events = self.watches[watch]
         events.popleft()()
-        while events and events[0] == self.acknowledged.clear:
+        while events and events[0] in (self.acknowledged.clear, self.some_come_back):
             events.popleft()()
 
     def listed(self) -> State:
@@ -262,14 +271,3 @@ class LaggingApiServer(RuleBasedStateMachine):
                 said = self.claimed.get(written.identity, set())
                 if self.have_claimed(ref) & living - said:
                     yield written
-
-    def backed(self) -> set[Ref]:
-        """Return the backed reservations that do not yield and are at their recorded places."""
-        short, ledger = ShortNodes.of(self.state.snapshot), self.state.ledger
-        return {
-            each.ref
-            for each, _ in ledger
-            if each.yields_above is None
-            and each.placed == ledger.recorded_place(each.ref)
-            and short.status(each, ledger).is_backed
-        }

@@ -1,6 +1,7 @@
 """The state of decisions, with an API server whose watches lag and whose writes may fail."""
 
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -16,6 +17,7 @@ from reserver.scheduling.bind import judge_bind
 from reserver.scheduling.filter import filter_nodes
 from reserver.scheduling.state import State
 from tests.builders import node, pod, reservation
+from tests.property.acknowledged import assert_still_backed
 from tests.property.lagging import CPUS, SPACES, WORKERS, LaggingApiServer
 
 NAMES = ("a", "b")
@@ -124,6 +126,7 @@ class StateBesideApiServer(LaggingApiServer):
         gone = self.pods[data.draw(st.sampled_from(sorted(self.pods)))]
         if finishes and gone.node and not gone.finished:
             self.put_pod(replace(gone, finished=True))
+            self.watches["pods"].append(self.some_come_back)
             return
         del self.pods[gone.name]
 
@@ -133,6 +136,7 @@ class StateBesideApiServer(LaggingApiServer):
                 state.pod_gone(gone.name)
 
         self.write("pods", seen)
+        self.watches["pods"].append(self.some_come_back)
 
     @precondition(lambda self: self.waiting())
     @rule(data=st.data(), worker=workers)
@@ -160,11 +164,24 @@ class StateBesideApiServer(LaggingApiServer):
     # Bindings.
 
     @precondition(lambda self: self.waiting() and self.nodes)
-    @rule(data=st.data(), asks_filter=st.booleans(), accepted=st.sampled_from([True, None, False]))
-    def decide(self, data: st.DataObject, *, asks_filter: bool, accepted: bool | None) -> None:
+    @rule(
+        data=st.data(),
+        asks_filter=st.booleans(),
+        counts_in_flight=st.booleans(),
+        accepted=st.sampled_from([True, None, False]),
+    )
+    def decide(
+        self,
+        data: st.DataObject,
+        *,
+        asks_filter: bool,
+        counts_in_flight: bool,
+        accepted: bool | None,
+    ) -> None:
         """Bind is asked at once after Filter, or long after it."""
         asked = data.draw(st.sampled_from(self.waiting()))
-        nodes = [worker for worker in sorted(self.nodes) if self.has_room(asked, worker)]
+        has_room = partial(self.has_room, asked, counts_in_flight=counts_in_flight)
+        nodes = list(filter(has_room, sorted(self.nodes)))
         if self.state.assumption(asked.uid) or not nodes:
             return  # kube-scheduler does not ask.
         known = self.state.pods.get(asked.name)
@@ -265,22 +282,7 @@ class StateBesideApiServer(LaggingApiServer):
     @invariant()
     def what_was_acknowledged_as_backed_stays_so(self) -> None:
         """Later bindings and writes do not change it; until another scheduler takes the room."""
-        ledger, backed = self.state.ledger, self.backed()
-        for ref, before in tuple(self.acknowledged.items()):
-            now, held = ledger.get(ref), ledger.holding(ref)
-            if (
-                now is None
-                or ledger.phase(ref) is not Phase.ACTIVE
-                or now.yields_above is not None
-                or ledger.is_edited(ref)
-                or ledger.recorded_place(ref) != now.placed
-                or any(
-                    n.get("cpu", 0) > before.get(node, {}).get("cpu", 0) for node, n in held.items()
-                )
-            ):
-                del self.acknowledged[ref]
-        assert self.acknowledged.keys() <= backed
-        self.acknowledged |= {ref: ledger.holding(ref) for ref in backed}
+        assert_still_backed(self.state, self.acknowledged)
 
     @invariant()
     def holds_what_is_written_and_known(self) -> None:

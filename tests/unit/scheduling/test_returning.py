@@ -16,7 +16,7 @@ from reserver.scheduling.nomination import SHOWN_S
 from reserver.scheduling.preempt import judge_preemption
 from reserver.scheduling.state import State
 from reserver.scheduling.verdicts import Retry
-from tests.builders import BORROWER, NOW, node, pod, ref, reservation, wake
+from tests.builders import BORROWER, NOW, node, pod, ref, reservation, state_of, wake
 from tests.listening import Recorded
 
 W1 = node("worker-1", cpu="4")
@@ -199,3 +199,20 @@ def test_a_slot_that_is_placed_elsewhere_comes_back_elsewhere() -> None:
     assert state.snapshot.guarded[state.snapshot.rows(["worker-1", "worker-2"])].all()
     state.ledger.drop(ref("r"))
     assert not state.snapshot.guarded.any()
+
+
+@pytest.mark.parametrize("outcome", ["confirmed", "failed"])
+def test_nobody_takes_the_room_of_a_binding_that_may_still_fail(outcome: str) -> None:
+    # kube-scheduler has ended the Bind call, or has restarted: it sees room for two other pods.
+    seat, owner = reservation("r", cpu="2"), pod("owner", cpu="2")
+    others = [pod("a", cpu="2"), pod("b", cpu="2")]
+    state = state_of(W1, seat, owner, *others)
+    state.assume(owner, "worker-1", (seat.identity,))
+    fits = [filter_nodes(each, ["worker-1"], state, NOW).nodes for each in others]
+    assert [*map(list, fits)] == 2 * [["worker-1"]]
+    for other in others:
+        if judge_bind(other, "worker-1", state, NOW).refusal is None:
+            state.assume(other, "worker-1", ())
+    (state.confirm if outcome == "confirmed" else state.forget)(owner.uid)
+    amounts = state.snapshot.amounts("worker-1", "cpu")
+    assert amounts.requested + amounts.held == amounts.allocatable

@@ -57,6 +57,24 @@ def seat_in_zone(key: str) -> Reservation:
     return identified(replace(made, is_seat=True, fallback=ANYWHERE))
 
 
+async def test_a_seat_is_not_moved_while_the_binding_that_claims_it_may_fail() -> None:
+    """At a new place its room would be open to others until the binding has failed."""
+    world = World(node("a", cpu="4", labels={"zone": "a"}), node("b", cpu="4"))
+    world.state.ledger.put(seat_in_zone("r"))
+    await world.look()
+    owner = pod("r", cpu="4")
+    world.state.pod_seen(owner)
+    world.state.assume(owner, "a", (world.reservation().identity,))
+    world.state.node_gone("a")
+    world.placer.unsuited(ref("r"), anywhere=True)
+    await world.look()
+    assert world.placed() == {"a": 1}
+    world.state.forget(owner.uid)
+    await world.look()
+    assert world.placed() == {"b": 1}
+    assert held(world.state, "b") == 4000
+
+
 async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None:
     """The pod of the seat was evicted for the seat."""
     world = World(node("a", cpu="4", labels={"zone": "a"}))
