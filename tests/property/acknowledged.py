@@ -1,14 +1,27 @@
 """The reservations that were acknowledged as backed."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.state import State
 
-Acknowledged = dict[Ref, dict[str, Mapping[str, int]]]
-"""The backed reservations, with their held amounts by node."""
+
+class Backed(NamedTuple):
+    """What was acknowledged.
+
+    Attributes:
+        held: the held amounts by node.
+        claimed_as: the identity that a binding in flight claims; empty without one.
+    """
+
+    held: Mapping[str, Mapping[str, int]]
+    claimed_as: str = ""
+
+
+Acknowledged = dict[Ref, Backed]
 
 
 def assert_still_backed(state: State, acknowledged: Acknowledged) -> None:
@@ -17,12 +30,17 @@ def assert_still_backed(state: State, acknowledged: Acknowledged) -> None:
     What a binding in flight claims is checked once its result is known.
     """
     ledger, backed = state.ledger, _backed(state)
-    claimed = {ref for ref in acknowledged if ledger.is_being_claimed(ref)}
+    claimed = {
+        ref: known.identity
+        for ref in acknowledged
+        if (known := ledger.get(ref)) and ledger.is_being_claimed(ref)
+    }
     for ref in acknowledged.keys() - claimed:
         if _has_changed(ref, acknowledged[ref], state):
             del acknowledged[ref]
     assert acknowledged.keys() - claimed <= backed
-    acknowledged |= {ref: ledger.holding(ref) for ref in backed - claimed}
+    acknowledged |= {ref: Backed(ledger.holding(ref)) for ref in backed - claimed.keys()}
+    acknowledged |= {ref: Backed(acknowledged[ref].held, name) for ref, name in claimed.items()}
 
 
 def _backed(state: State) -> set[Ref]:
@@ -37,15 +55,17 @@ def _backed(state: State) -> set[Ref]:
     }
 
 
-def _has_changed(ref: Ref, before: Mapping[str, Mapping[str, int]], state: State) -> bool:
+def _has_changed(ref: Ref, before: Backed, state: State) -> bool:
     """Return whether a reservation was promised something else than before."""
     ledger = state.ledger
-    now, held = ledger.get(ref), ledger.holding(ref)
+    now = ledger.get(ref)
+    cpus = {node: amounts.get("cpu", 0) for node, amounts in ledger.holding(ref).items()}
     return (
         now is None
+        or before.claimed_as not in ("", now.identity)
         or ledger.phase(ref) is not Phase.ACTIVE
         or now.yields_above is not None
         or ledger.is_edited(ref)
         or ledger.recorded_place(ref) != now.placed
-        or any(n.get("cpu", 0) > before.get(node, {}).get("cpu", 0) for node, n in held.items())
+        or any(n > before.held.get(node, {}).get("cpu", 0) for node, n in cpus.items())
     )

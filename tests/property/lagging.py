@@ -266,8 +266,8 @@ class LaggingApiServer(RuleBasedStateMachine):
     def unrecorded(self) -> Iterator[Reservation]:
         """Yield reusable reservations with claims that their pods' annotations lack."""
         living = {each.uid for each in self.pods.values() if not each.finished}
-        for ref, (written, _) in self.store.items():
+        for written, _ in self.store.values():
             if written.reusable:
                 said = self.claimed.get(written.identity, set())
-                if self.have_claimed(ref) & living - said:
+                if self.may_have_claimed(written) & living - said:
                     yield written
