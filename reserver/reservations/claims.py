@@ -238,7 +238,9 @@ class Claims:
             )
 
     def over(self, pod: Pod) -> None:
-        """Mark the binding of a pod that has finished or is gone."""
+        """Mark the binding and the claims of a pod that has finished or is gone."""
+        for identity in self.by(pod.uid):
+            self._pods[identity][pod.uid] = pod
         binding = self._bindings.get(pod.name)
         if binding is not None and binding.uid == pod.uid:
             self._bindings.put(pod.name.namespace, pod.name, binding._replace(is_over=True))

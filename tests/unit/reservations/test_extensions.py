@@ -259,3 +259,16 @@ def test_one_that_is_extended_while_it_is_moved_ends_with_the_last_of_both(
     assert held(seen, "worker-1") == 2000
     seen.ledger.drop((there if stays == "here" else here).ref)
     assert held(seen, "worker-1") == (2000 if stays == longer else 0)
+
+
+@pytest.mark.parametrize("until", LONGER)
+def test_another_expiry_gives_no_slot_to_a_pod_that_has_finished(until: float | None) -> None:
+    # Another scheduler bound the pod: no annotation says that the pod has a claim.
+    first, after = kept(rules=[], owners=("web",)), kept(until, rules=[], owners=("web",))
+    seen = state(first, owner("web"))
+    assert held(seen, "worker-1") == 2000
+    for again in (first, after):
+        seen.pod_seen(owner("web", finished=True))
+        seen.ledger.put(again)
+        assert held(seen, "worker-1") == 3000
+        assert not seen.ledger.claims(again.ref)

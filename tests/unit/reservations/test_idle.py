@@ -227,3 +227,11 @@ def test_of_what_recurs_only_the_idle_occurrence_ends() -> None:
     assert world.at(begin + 28_800) is Phase.PENDING
     assert world.at(begin + 86_400) is Phase.ACTIVE
     assert world.ledger.idle_since(written.ref) == begin + 86_400
+
+
+def test_it_is_idle_once_a_pod_that_another_scheduler_bound_has_finished() -> None:
+    world = World(kept(rules=[], owners=("a", "b")))
+    bound = pod("a", node="worker-1", cpu="1")
+    for revision, finished in enumerate((False, True), start=5):
+        world.state.pod_seen(replace(bound, revision=revision, finished=finished))
+    assert world.ledger.idle_since(world.written.ref) == NOW
