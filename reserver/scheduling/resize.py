@@ -44,7 +44,7 @@ def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
     holds this takes nothing from any owner.
     """
     state.ledger.advance(now, most=None)
-    if not state.ledger.held_on(subject.node):
+    if not _is_guarded(subject.node, state):
         return None
     return (
         f"Reserver has not seen pod {subject.name} of node {subject.node} as it is now "
@@ -55,9 +55,10 @@ def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
 def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     """Return why a pod may not grow; None if it may.
 
-    Only held resources count: the kubelet defers growth for which the node has no room at all. But
-    on a node with holds, deferred growth would take the held room once other pods have left. Slots
-    that the pod could have claimed when it was bound are for other pods.
+    Only resources count that are held, or that will be held again once a pod ends or a binding
+    fails: the kubelet defers growth for which the node has no room at all. But on such a node,
+    deferred growth would take the held room once other pods have left. Slots that the pod could
+    have claimed when it was bound are for other pods.
 
     Args:
         pod: the watched pod with its coming requests.
@@ -66,7 +67,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     state.ledger.advance(now, most=None)
     node, snapshot = pod.node, state.snapshot
     more = growth(pod, state)
-    if not more or not state.ledger.held_on(node) or is_exempt(pod, snapshot):
+    if not more or not _is_guarded(node, state) or is_exempt(pod, snapshot):
         return None
     if node in snapshot.whole_nodes and any(
         seat.is_whole for seat in state.ledger.seats(pod, (node,))
@@ -79,7 +80,8 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
         )
     yielded = yielding(pod, state)
     for resource, amount in more.items():
-        held = snapshot.amounts(node, resource).held - yielded.get(resource, 0)
+        amounts = snapshot.amounts(node, resource)
+        held = amounts.held + amounts.returning - yielded.get(resource, 0)
         free = state.pending_resizes.free(pod, resource) + yielded.get(resource, 0)
         if held > 0 and amount > free:
             return (
@@ -89,6 +91,12 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
                 "hold ends"
             )
     return None
+
+
+def _is_guarded(node: str, state: State) -> bool:
+    """Return whether anything is held on a node, or will be held again."""
+    row = state.snapshot.row(node)
+    return row is not None and bool(state.snapshot.guarded[row])
 
 
 def grow(pod: Pod, state: State) -> PendingResize:

@@ -58,6 +58,26 @@ def test_growth_into_held_room_is_refused_with_the_reservation_and_the_numbers(
     assert "the 2 that are held, and pod shop/web-0 needs 2 more" in why
 
 
+def test_nothing_grows_into_room_that_will_be_held_again() -> None:
+    owner, seat = pod("owner", cpu="2"), reservation("r", cpu="2")
+    state = state_of(WORKER, seat, owner)
+    state.pod_seen(WEB)
+    state.assume(owner, "worker-1", (seat.identity,))
+    assert judge_resize(grown("2"), state, NOW) is None
+    why = judge_resize(grown("3"), state, NOW)  # The binding may fail.
+    assert why is not None
+    assert "node worker-1 has 1 of cpu beside the 2 that are held" in why
+    assert judge_unseen(subject(), state, NOW) is not None
+    state.confirm(owner.uid)
+    assert judge_resize(grown("3"), state, NOW) is None  # That is the kubelet's business now.
+    reusable = reservation("s", owners=("guest",), reusable=True, cpu="2")
+    guest = pod("guest", node="worker-1", cpu="2", claims=[reusable])
+    state = state_of(WORKER, reusable, guest)
+    state.pod_seen(WEB)
+    assert judge_resize(grown("2"), state, NOW) is None
+    assert judge_resize(grown("3"), state, NOW) is not None  # The guest may end.
+
+
 def test_what_nobody_holds_is_the_kubelets_business() -> None:
     state = state_of(WORKER)
     state.pod_seen(WEB)
