@@ -239,10 +239,8 @@ class NodeHolds:
             claimants: the UIDs of the pods in slots of its reservation.
         """
         node = hold.reservation.node
-        # Once a slot has come back, an owner may wait for it. A written binding frees nothing.
-        is_freed = amounts != hold.amounts and (
-            is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
-        )
+        # Once a slot has come back, an owner may wait for it.
+        is_freed = is_less(hold.amounts, amounts) or is_less(hold.returning, returning)
         if returning != hold.returning:
             came = exchange(self._returning, node, hold.returning, returning)
             hold.returning = returning
