@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from reserver.cluster.quantity import shorten
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import limits_at
 from reserver.k8s.objects.objects import encode
@@ -38,7 +39,7 @@ def rewritten(
         home: Reserver's own namespace (`limits_at`).
 
     Raises:
-        InvalidInput: the spec would be another reservation at that ref.
+        InvalidInput: the spec would be another reservation at that ref, or has unknown owners.
     """
     spec = _item(reservation) if reservation.ref.item else _spec(reservation, document)
     spec |= {"origin": reservation.origin or str(reservation.ref)}
@@ -80,6 +81,9 @@ def _spec(reservation: Reservation, document: dict[str, Any]) -> dict[str, Any]:
 def _with_namespace(entry: dict[str, Any], namespace: str) -> dict[str, Any]:
     """Write the default namespace into an owner entry without one."""
     parts = {field: dict(entry[field]) for field in _PARTS if entry.get(field) is not None}
+    if not parts:
+        problem = f"has only fields that this version does not know: {shorten(', '.join(entry))}"
+        raise InvalidInput("owners", problem, "move it with the version that wrote it")
     if not any(part.get("namespace") for part in parts.values()):
         next(iter(parts.values()))["namespace"] = namespace
     return parts

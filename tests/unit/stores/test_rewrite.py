@@ -124,3 +124,10 @@ def test_an_origin_that_is_no_place_is_refused(origin: str) -> None:
     text = json.dumps(SPEC | {"origin": origin})
     (problem,) = read_key(Ref("shop", "store", "web"), text, NOW).problems
     assert problem.error.path == "origin"
+
+
+def test_an_owner_of_a_newer_version_is_not_moved() -> None:
+    text = json.dumps(SPEC | {"owners": [{"workload": {"name": "a"}}]})
+    (entry,) = read_key(Ref("shop", "store", "web"), text, NOW).reservations
+    with pytest.raises(InvalidInput, match=r"owners: has only fields .*: workload; move it with"):
+        rewrite.rewritten(entry, document.parse(text), OBJECT, "home")
