@@ -16,7 +16,7 @@ _PODS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), max_size=
 
 
 @given(_NODES, _PODS)
-def test_each_namespace_has_one_if_any_of_its_pods_seems_to_fit_and_no_more_than_do(
+def test_each_namespace_has_one_if_any_of_its_pods_seems_to_fit_and_no_more_than_wait(
     nodes: list[tuple[int, int]], pods: list[tuple[str, int]]
 ) -> None:
     state = state_of(
@@ -37,6 +37,7 @@ def test_each_namespace_has_one_if_any_of_its_pods_seems_to_fit_and_no_more_than
     looks_free = sum(cpu for cpu, _ in nodes)
     for namespace in "abc":
         assert (numbers[namespace] > 0) == (seems[namespace] > 0)
-        assert numbers[namespace] <= min(seems[namespace], MOST_BUFFERS)
+        # A pod that fits by itself may not fit beside another one that seems to.
+        assert numbers[namespace] <= min(names[namespace], MOST_BUFFERS)
         own = [each.pod for each in found if each.pod.name.namespace == namespace]
         assert sum(each.requests["cpu"] for each in own) <= looks_free * 1000
