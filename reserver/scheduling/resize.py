@@ -44,7 +44,7 @@ def judge_unseen(subject: Subject, state: State, now: float) -> str | None:
     holds this takes nothing from any owner.
     """
     state.ledger.advance(now, most=None)
-    if not _is_guarded(subject.node, state):
+    if subject.node not in state.snapshot.holding:
         return None
     return (
         f"Reserver has not seen pod {subject.name} of node {subject.node} as it is now "
@@ -67,7 +67,7 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
     state.ledger.advance(now, most=None)
     node, snapshot = pod.node, state.snapshot
     more = growth(pod, state)
-    if not more or not _is_guarded(node, state) or is_exempt(pod, snapshot):
+    if not more or node not in snapshot.holding or is_exempt(pod, snapshot):
         return None
     if node in snapshot.whole_nodes and any(
         seat.is_whole for seat in state.ledger.seats(pod, (node,))
@@ -91,12 +91,6 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
                 "hold ends"
             )
     return None
-
-
-def _is_guarded(node: str, state: State) -> bool:
-    """Return whether anything is held on a node, or will be held again."""
-    row = state.snapshot.row(node)
-    return row is not None and bool(state.snapshot.guarded[row])
 
 
 def grow(pod: Pod, state: State) -> PendingResize:
