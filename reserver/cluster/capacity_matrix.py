@@ -167,6 +167,11 @@ class CapacityMatrix:
             exact = total.requested + total.held - total.allocatable if total else lack
             yield node, name, exact
 
+    def held_beyond_cells(self) -> list[str]:
+        """Return the nodes whose holds exceed a cell, so that only exact sums tell what is free."""
+        rows = np.flatnonzero((self._cells[HELD] == CELL_MAX).any(axis=0))
+        return [self._names[row] for row in rows.tolist()]
+
     def _layer(self, layer: int) -> Int64s:
         cells: Int64s = self._cells[layer].T
         return cells

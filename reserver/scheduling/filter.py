@@ -191,6 +191,7 @@ def _fits_beside_holds(
     conceded = state.ledger.conceded(pod)
     if conceded is not None:  # For nodes with other terms, use exact sums.
         exact = own.keys() | promised.keys() | state.ledger.conceding_to_owner(pod)
+        exact.update(state.snapshot.held_beyond_cells())
         own = with_yields({n: own.get(n, NO_SEAT) for n in exact}, pod, exact, state.ledger)
     return fits_beside_holds(pod, state.snapshot, own, promised, conceded)
 

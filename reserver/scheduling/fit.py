@@ -224,7 +224,7 @@ def fits_beside_holds(
         own: the pod's seats (`seats_by_node`), with amounts that it may take (`with_yields`).
         taken: amounts by node that are taken beyond the snapshot; negative for freed amounts.
         conceded: the amounts of others' holds that it may take on all other nodes
-            (`Concessions`).
+            (`Concessions`); nothing where the holds exceed a cell (`held_beyond_cells`).
 
     Returns:
         A bool array of rows, perhaps read-only. A node with holds but without a Node object does

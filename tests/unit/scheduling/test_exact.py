@@ -71,6 +71,15 @@ def test_what_yields_gives_no_firm_hold_away(slots: int, *, last: bool) -> None:
     assert backed(state, "firm")
 
 
+@pytest.mark.parametrize("slots", [127, 128, 129, 1000])
+def test_holds_beyond_every_cell_yield_as_others_do(slots: int) -> None:
+    state = state_of(W1, huge("h", slots, yields_above=5))
+    assert passes(pod("higher", priority=6, cpu="4"), state)
+    assert not passes(pod("equal", priority=5, cpu="1"), state)
+    state.ledger.put(reservation("firm", owners=["f"], cpu="1"))
+    assert not passes(pod("higher", priority=6, cpu="4"), state)
+
+
 @pytest.mark.parametrize("slots", [128, 129, 1000])
 def test_a_later_hold_gives_no_earlier_one_to_a_later_owner(slots: int) -> None:
     state = state_of(W1)
