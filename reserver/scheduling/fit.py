@@ -23,7 +23,7 @@ import numpy as np
 
 from reserver.cluster.capacity_matrix import Amounts, Rows
 from reserver.cluster.categorical import Bools
-from reserver.cluster.headroom import CELL_MAX, Int64s, clamped
+from reserver.cluster.headroom import Int64s, clamped
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
@@ -224,7 +224,7 @@ def fits_beside_holds(
         own: the pod's seats (`seats_by_node`), with amounts that it may take (`with_yields`).
         taken: amounts by node that are taken beyond the snapshot; negative for freed amounts.
         conceded: the amounts of others' holds that it may take on all other nodes
-            (`Concessions`); nothing where the holds exceed a cell (`held_beyond_cells`).
+            (`Concessions`). `own` names the nodes whose holds exceed a cell, too.
 
     Returns:
         A bool array of rows, perhaps read-only. A node with holds but without a Node object does
@@ -268,8 +268,7 @@ def _fits_into(pod: Pod, snapshot: Snapshot, conceded: Int64s) -> Bools:
         offered, requested = snapshot.allocatable[:, column], snapshot.requested[:, column]
         held, yielded = snapshot.held[:, column], conceded[column]
         is_free = (held <= yielded) & (snapshot.returning[:, column] == 0)
-        is_exact = held < CELL_MAX
-        fits &= is_exact & (is_free | (offered - requested - held + yielded >= amount))
+        fits &= is_free | (offered - requested - held + yielded >= amount)
     return fits
 
 
