@@ -225,8 +225,6 @@ class Placer(Listener):
         if reservation is None or ledger.wants_place(ref)[1] or not self._is_open(ref, ledger):
             self._unsuited.discard(ref)
             return
-        if ledger.is_being_claimed(ref):
-            return  # A new place would be open to others, as long as the binding may fail.
         meanings = self._meanings(reservation)
         leaving = state.closures.leaving(reservation)
         suited = suits(meanings[-1], state)

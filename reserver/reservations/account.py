@@ -37,6 +37,7 @@ class Account:
         claimants: the pods that claimed a slot, by UID, or by mark if a record has only the mark.
         holds: the holds, one for each node.
         leaving: the holds on nodes that it leaves, until its new place is written.
+        holds_more: it holds more than `left`: bindings in flight may fail.
         is_edited: the place was decided for an earlier version of the spec.
         obstacle: the reason for no place, or for an unwritten place; empty if unknown.
         is_faulty: an owner rule has raised an exception; no rule is evaluated any more.
@@ -52,6 +53,7 @@ class Account:
     claimants: dict[str, Claimed] = field(default_factory=lambda: _NO_CLAIMS)
     holds: tuple[Hold, ...] = ()
     leaving: tuple[Hold, ...] = ()
+    holds_more: bool = False
     is_edited: bool = False
     obstacle: str = ""
     is_faulty: bool = False
@@ -240,13 +242,11 @@ class Account:
             written: the binding is written. An unwritten binding may fail: until then only a slot
                 on the pod's node is taken, and holds for the pod elsewhere stay.
         """
-        known_as = self.claimant(pod.uid)
-        if self.has_seen(pod.uid):
-            if known_as != pod.uid:
-                self.give(pod.uid, at, pod.node)
-            return known_as != pod.uid
-        is_known = known_as in self.claimants
-        if not written and not is_known and not self.left()[0].get(pod.node):
+        known_as, hold = self.claimant(pod.uid), self.hold_on(pod.node)
+        if self.has_seen(pod.uid) and known_as == pod.uid:
+            return False
+        has_slot = known_as in self.claimants or (hold and hold.slots)
+        if not (written or has_slot or self.left()[0].get(pod.node)):
             return False
         self.give(pod.uid, at, pod.node)
         return True

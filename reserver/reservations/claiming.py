@@ -79,11 +79,6 @@ class Claiming(Lifecycle):
                         account.take(pod, UNSEEN, written=True)
                     self._settle_claim(account, pod.node)
 
-    def is_being_claimed(self, ref: Ref) -> bool:
-        """Return whether a binding in flight claims a slot of a reservation."""
-        account = self._register.get(ref)
-        return account is not None and not self._claims.are_written(account.claimants)
-
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims after its binding failed."""
         if not (claimed := self._claims.forget(pod_uid)):

@@ -16,6 +16,7 @@ from reserver.reservations.account import Account
 from reserver.reservations.digest import other_digests
 from reserver.reservations.entry import UNSEEN, Claimed, Entry
 from reserver.reservations.index import ReservationIndex
+from reserver.reservations.outcomes import Outcome
 
 _REMEMBERED = 20_000
 """Most bindings that are remembered: a few minutes' worth, by which two watches may differ."""
@@ -208,11 +209,20 @@ class Claims:
 
     def count_written(self, pod_uids: Mapping[str, object]) -> int:
         """Return the number of pods whose claims the API server has."""
-        return len(pod_uids) - sum(uid in pod_uids for uid in self._unwritten)
+        return len(pod_uids) - len(pod_uids.keys() & self._unwritten)
 
     def in_flight(self, claimants: Mapping[str, Claimed]) -> Counter[str]:
         """Return the number of claims, by node, whose binding may still fail."""
-        return Counter(claimants[uid].node for uid in self._unwritten if uid in claimants)
+        return Counter(claimants[uid].node for uid in claimants.keys() & self._unwritten)
+
+    def outcomes(self, claimants: Mapping[str, Claimed], in_flight: Counter[str]) -> list[Outcome]:
+        """Return the outcomes of the bindings in flight (`in_flight`): one if there is none."""
+        outcomes = [Outcome([claim.node for claim in claimants.values()], Counter())]
+        if in_flight:
+            written = ((uid, claim.node) for uid, claim in claimants.items())
+            left = [node for uid, node in written if uid not in self._unwritten]
+            outcomes.append(Outcome(left, in_flight))
+        return outcomes
 
     def written(self, pod_uid: str) -> bool:
         """Mark a pod's claims as written; return whether they were not before."""

@@ -6,11 +6,12 @@ API server refuses the new place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reserver.reservations.entry import Claimed, Entry
+from reserver.reservations.entry import Entry
 from reserver.reservations.node_holds import Hold
+from reserver.reservations.outcomes import Outcome, slots_to_hold
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
@@ -46,7 +47,7 @@ def leaving_holds(written: Iterable[Reservation], turns: Mapping[str, Written]) 
 def still_held(
     leaving: Iterable[Hold],
     written: Iterable[Reservation],
-    claims: Iterable[Claimed],
+    outcomes: Sequence[Outcome],
     free: tuple[Mapping[str, int], int],
 ) -> Iterator[tuple[Hold, int]]:
     """Yield each hold on a node that is left, with the slots to hold there beside the new place.
@@ -54,15 +55,13 @@ def still_held(
     Args:
         leaving: the holds.
         written: the reservation, as `unwritten` returns it.
-        claims: its claims.
-        free: the unclaimed slots at the new place, by node, and without a node; none if it does
-            not hold.
+        outcomes: the outcomes of its bindings in flight in which it holds.
+        free: the slots to hold at the new place, by node, and without a node.
     """
     left, unplaced = free
-    claimed_on = [claim.node for claim in claims]
     slots: dict[str, int] = {}
     for each in written if left or unplaced else ():
-        there, _ = each.unclaimed(claimed_on)
+        there, _ = slots_to_hold(each, outcomes)
         slots |= {node: max(number, slots.get(node, 0)) for node, number in there.items()}
     for hold in leaving:
         node = hold.reservation.node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
@@ -11,26 +11,23 @@ from itertools import islice
 from sortedcontainers import SortedList
 
 from reserver.base.clock import Moment
-from reserver.cluster.quantity import times
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
 from reserver.reservations.digest import is_called
 from reserver.reservations.entry import by_namespace
-from reserver.reservations.leaving import still_held, unwritten
+from reserver.reservations.held_slots import HeldSlots
 from reserver.reservations.listener import Listener
-from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.turns import Turn, turns
-from reserver.reservations.view import LedgerView
 
 AT_ONCE = 500
 """Most reservations that start or end in one call, unless a decision needs all of them."""
 
 
-class Lifecycle(LedgerView):
+class Lifecycle(HeldSlots):
     """A ledger in which phases, claims and quotas decide the holds."""
 
     def __init__(
@@ -237,16 +234,7 @@ class Lifecycle(LedgerView):
             self._listener.on_reservation_changed(ref)
         self._judge_use(account)
         self._holdings.reorder(account.holds)
-        free = account.left() if self._is_active(account) else ({}, 0)
-        hold_slots = partial(self._hold_slots, account, self._claims.in_flight(account.claimants))
-        comes_back = self._comes_back(account)
-        for hold in account.holds:
-            hold_slots(hold, free[0].get(hold.reservation.node, 0), comes_back=comes_back)
-        if account.leaving:
-            written, claims = unwritten(account.entries), account.claimants.values()
-            for hold, slots in still_held(account.leaving, written, claims, free):
-                hold_slots(hold, slots, comes_back=False)
-            account.leaving = account.leaving if written else ()
+        self._hold_unclaimed(account)
 
     def _judge_use(self, account: Account) -> None:
         """Update the idle time of a reservation with `releaseIfIdle`."""
@@ -258,19 +246,6 @@ class Lifecycle(LedgerView):
         account.idle_since = since
         self._expect_turns(account)
 
-    def _hold_slots(
-        self, account: Account, unsure: Counter[str], hold: Hold, slots: int, *, comes_back: bool
-    ) -> None:
-        """Hold slots; the others hold again once their pods go, or their bindings fail."""
-        reservation, number = hold.reservation, hold.reservation.slots - slots
-        number = number if comes_back else min(number, unsure[reservation.node])
-        number += slots if reservation.lends_below is not None else 0
-        returning = times(reservation.resources, number) if number else NOTHING
-        if slots != hold.slots or returning != hold.returning:
-            amounts = times(reservation.resources, slots) if slots else NOTHING
-            self._holdings.hold(hold, account.claimants.keys(), amounts, returning)
-            hold.slots = slots
-
     def _settle_claim(self, account: Account, node: str) -> None:
         """Settle a reservation after one claim of a slot on a node, and no other change.
 
@@ -278,7 +253,8 @@ class Lifecycle(LedgerView):
         """
         hold = account.hold_on(node)
         is_one = hold is not None and hold.slots and account.is_reckoned
-        if hold is None or not is_one or account.leaving or not self._is_active(account):
+        is_more = account.leaving or account.holds_more
+        if hold is None or not is_one or is_more or not self._is_active(account):
             self._settle(account)
             return
         with sparing(partial(self._failed, account.reservation.ref)):

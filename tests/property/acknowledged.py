@@ -33,7 +33,7 @@ def assert_still_backed(state: State, acknowledged: Acknowledged) -> None:
     claimed = {
         ref: known.identity
         for ref in acknowledged
-        if (known := ledger.get(ref)) and ledger.is_being_claimed(ref)
+        if (known := ledger.get(ref)) and any(map(state.assumption, ledger.claiming(ref)))
     }
     for ref in acknowledged.keys() - claimed:
         if _has_changed(ref, acknowledged[ref], state):

@@ -36,6 +36,10 @@ def bind(state: State, name: str, on: str) -> Pod:
     return owner
 
 
+def written(state: State, name: str, on: str) -> None:
+    state.confirm(bind(state, name, on).uid)
+
+
 def status(state: State, reservation: Reservation) -> ReservationState:
     return ShortNodes.of(state.snapshot).status(reservation, state.ledger)
 
@@ -108,10 +112,10 @@ def test_slots_that_leave_a_node_are_held_there_beside_those_that_stay() -> None
 
 def test_the_former_place_is_held_for_no_more_slots_than_are_unclaimed() -> None:
     state = leaving()
-    bind(state, "p1", "b")
+    written(state, "p1", "b")
     assert holds(state) == {"a": 5, "b": 2, "c": 2}
-    bind(state, "p2", "b")
-    bind(state, "p3", "c")
+    written(state, "p2", "b")
+    written(state, "p3", "c")
     assert holds(state) == {"a": 1}
 
 

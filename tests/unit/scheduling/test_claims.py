@@ -93,10 +93,10 @@ def test_of_parts_on_several_nodes_only_the_slot_where_the_pod_goes_is_taken() -
     assert (held(state, "n1"), held(state, "n2")) == (0, 2000)
     assume(state, b, "n1")  # No slot of it is left there.
     assert (held(state, "n1"), held(state, "n2")) == (0, 2000)
-    state.confirm(b.uid)
-    assert (held(state, "n1"), held(state, "n2")) == (0, 1000)
-    state.forget(web.uid)  # So the other pod has the slot there.
+    state.confirm(b.uid)  # If the binding of web failed, b would have the slot there.
     assert (held(state, "n1"), held(state, "n2")) == (0, 2000)
+    state.confirm(web.uid)
+    assert (held(state, "n1"), held(state, "n2")) == (0, 1000)
 
 
 def test_what_is_written_again_during_a_binding_is_held_as_before() -> None:

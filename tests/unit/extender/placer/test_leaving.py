@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from reserver.cluster.labels import equals
 from reserver.reservations.entry import identified
 from reserver.reservations.enums import Phase
@@ -57,8 +59,9 @@ def seat_in_zone(key: str) -> Reservation:
     return identified(replace(made, is_seat=True, fallback=ANYWHERE))
 
 
-async def test_a_seat_is_not_moved_while_the_binding_that_claims_it_may_fail() -> None:
-    """At a new place its room would be open to others until the binding has failed."""
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_seat_that_moves_while_it_is_claimed_holds_its_new_place(*, fails: bool) -> None:
+    """The binding that claims the seat may still fail."""
     world = World(node("a", cpu="4", labels={"zone": "a"}), node("b", cpu="4"))
     world.state.ledger.put(seat_in_zone("r"))
     await world.look()
@@ -68,11 +71,12 @@ async def test_a_seat_is_not_moved_while_the_binding_that_claims_it_may_fail() -
     world.state.node_gone("a")
     world.placer.unsuited(ref("r"), anywhere=True)
     await world.look()
-    assert world.placed() == {"a": 1}
-    world.state.forget(owner.uid)
-    await world.look()
     assert world.placed() == {"b": 1}
     assert held(world.state, "b") == 4000
+    (world.state.forget if fails else world.state.confirm)(owner.uid)
+    await world.look()
+    assert world.placed() == {"b": 1}
+    assert held(world.state, "b") == 4000 * fails
 
 
 async def test_a_seat_that_may_be_anywhere_goes_on_from_place_to_place() -> None:

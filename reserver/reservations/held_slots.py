@@ -1,0 +1,58 @@
+"""The held slots: unclaimed slots, and slots whose claims may still fail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+from reserver.cluster.quantity import times
+from reserver.reservations.account import Account
+from reserver.reservations.enums import Phase
+from reserver.reservations.leaving import still_held, unwritten
+from reserver.reservations.node_holds import NOTHING, Hold
+from reserver.reservations.outcomes import Outcome, slots_to_hold
+from reserver.reservations.view import LedgerView
+
+
+class HeldSlots(LedgerView):
+    """A ledger that holds the slots of its reservations."""
+
+    def _hold_unclaimed(self, account: Account) -> None:
+        """Hold the unclaimed slots of a reservation, for each outcome of its bindings in flight."""
+        left = account.left() if self._is_active(account) else ({}, 0)
+        unsure = self._claims.in_flight(account.claimants)
+        outcomes = self._outcomes(account, unsure) if unsure or account.leaving else []
+        free = slots_to_hold(account.reservation, outcomes) if unsure else left
+        account.holds_more = free != left
+        hold_slots = partial(self._hold_slots, account, unsure)
+        comes_back = self._comes_back(account)
+        for hold in account.holds:
+            hold_slots(hold, free[0].get(hold.reservation.node, 0), comes_back=comes_back)
+        if account.leaving:
+            written = unwritten(account.entries)
+            for hold, slots in still_held(account.leaving, written, outcomes, free):
+                hold_slots(hold, slots, comes_back=False)
+            account.leaving = account.leaving if written else ()
+
+    def _outcomes(self, account: Account, in_flight: Counter[str]) -> list[Outcome]:
+        """Return the outcomes of the bindings in flight in which a reservation holds."""
+        if not (self._is_admitted(account) and self._now < account.idle_until):
+            return []
+        return [
+            each
+            for each in self._claims.outcomes(account.claimants, in_flight)
+            if account.reservation.phase(len(each.claimed_on), self._now) is Phase.ACTIVE
+        ]
+
+    def _hold_slots(
+        self, account: Account, unsure: Counter[str], hold: Hold, slots: int, *, comes_back: bool
+    ) -> None:
+        """Hold slots; the others hold again once their pods go, or their bindings fail."""
+        reservation, number = hold.reservation, hold.reservation.slots - slots
+        number = number if comes_back else min(number, unsure[reservation.node])
+        number += slots if reservation.lends_below is not None else 0
+        returning = times(reservation.resources, number) if number else NOTHING
+        if slots != hold.slots or returning != hold.returning:
+            amounts = times(reservation.resources, slots) if slots else NOTHING
+            self._holdings.hold(hold, account.claimants.keys(), amounts, returning)
+            hold.slots = slots
