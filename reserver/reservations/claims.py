@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -250,7 +251,8 @@ class Claims:
     def over(self, pod: Pod) -> None:
         """Mark the binding and the claims of a pod that has finished or is gone."""
         for identity in self.by(pod.uid):
-            self._pods[identity][pod.uid] = pod
+            known = self._pods[identity][pod.uid]
+            self._pods[identity][pod.uid] = replace(pod, node=pod.node or known.node)
         binding = self._bindings.get(pod.name)
         if binding is not None and binding.uid == pod.uid:
             self._bindings.put(pod.name.namespace, pod.name, binding._replace(is_over=True))

@@ -11,7 +11,7 @@ from reserver.cluster.headroom import Int64s
 from reserver.cluster.lending import Loan
 from reserver.cluster.node import NODES
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.quantity import times, total
+from reserver.cluster.quantity import total
 from reserver.reservations.account import Account
 from reserver.reservations.enums import Policy
 from reserver.reservations.node_holds import Hold
@@ -200,39 +200,6 @@ class LedgerView(ReservationView):
         then = lending.borrowed(node, gone, slots)
         return {name: n - then.get(name, 0) for name, n in lending.borrowed(node).items()}
 
-    def regained(
-        self, gone: Mapping[str, Collection[str]], pod: Pod
-    ) -> dict[str, Mapping[str, int]]:
-        """Return the amounts that others' reservations hold again once pods are gone, by node.
-
-        Args:
-            gone: the UIDs of the pods that are gone by then, by node.
-            pod: the pod that comes there; its own reservations, and holds that it may take or
-                borrow, are left out.
-        """
-        found = {node: self.coming_back(node, uids) for node, uids in gone.items()}
-        own = self.owned_by(pod) if any(found.values()) else frozenset[Ref]()
-        return {
-            node: total(
-                times(each.resources, slots)
-                for each, slots in regained
-                if not (each.ref in own or each.yields_to(pod.priority) or each.lends_to(pod))
-            )
-            for node, regained in found.items()
-            if regained
-        }
-
-    def coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
-        """Return the reservations that regain slots on a node once pods are gone, and how many."""
-        claimed = (self._register.of(each) for uid in gone for each in self._claims.by(uid))
-        accounts = dict.fromkeys(filter(None, claimed))
-        holds = ((each, each.hold_on(node)) for each in accounts)
-        return [
-            (hold.reservation, _coming_back(account, hold, gone))
-            for account, hold in holds
-            if hold is not None and self._comes_back(account)
-        ]
-
     def is_offered(self, resource: str) -> bool:
         """Return whether any node offers a resource, or has offered it lately."""
         return resource in self._snapshot.columns
@@ -272,16 +239,6 @@ class LedgerView(ReservationView):
         if not (may_hold and account.holds) or is_used:
             return 0.0
         return account.idle_since or float(math.ceil(self._now))
-
-
-def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:
-    """Return the number of slots that a reservation may regain on a node once pods are gone.
-
-    With refill it may have them elsewhere by then, so that evictions may free no room.
-    """
-    claims, node = account.claimants, hold.reservation.node
-    there = sum(uid in claims and claims[uid].node == node for uid in set(gone))
-    return min(there, hold.reservation.slots - hold.slots)
 
 
 def _seats(

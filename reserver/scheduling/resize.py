@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from reserver.cluster.pod import Pod, PodName
-from reserver.cluster.quantity import show
+from reserver.cluster.quantity import show, total
 from reserver.scheduling.fit import is_exempt
 from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.state import State
@@ -78,10 +78,9 @@ def judge_resize(pod: Pod, state: State, now: float) -> str | None:
             f"room is held on node {node}, where the node or a pod cannot be read, so nobody knows "
             f"what pod {pod.name} may have beside it; wait until it can be, or the hold ends"
         )
-    yielded = yielding(pod, state)
+    yielded, held_for_others = yielding(pod, state), _held_for_others(pod, more, state)
     for resource, amount in more.items():
-        amounts = snapshot.amounts(node, resource)
-        held = amounts.held + amounts.returning - yielded.get(resource, 0)
+        held = held_for_others[resource] - yielded.get(resource, 0)
         free = state.pending_resizes.free(pod, resource) + yielded.get(resource, 0)
         if held > 0 and amount > free:
             return (
@@ -115,6 +114,19 @@ def yielding(pod: Pod, state: State) -> Mapping[str, int]:
     owed = state.pending_resizes.owed(pod.node, but=pod.uid)
     yielded = state.ledger.yielding(pod, [pod.node]).get(pod.node, {})
     return {resource: amount - owed.get(resource, 0) for resource, amount in yielded.items()}
+
+
+def _held_for_others(pod: Pod, resources: Iterable[str], state: State) -> dict[str, int]:
+    """Return the amounts on a pod's node that others hold, lend, or get back."""
+    node, snapshot, ledger = pod.node, state.snapshot, state.ledger
+    own = snapshot.lending.own_slots(node, {pod.uid: pod}).get(pod.uid, {})
+    twice = total((own, *(loan.amounts for loan in ledger.loans(node))))  # Lent room comes back.
+    held_on, found = ledger.held_on(node), {}
+    for resource in resources:
+        amounts = snapshot.amounts(node, resource)
+        held = max(amounts.held, held_on.get(resource, 0))
+        found[resource] = held + amounts.returning - twice.get(resource, 0)
+    return found
 
 
 def _holder(pod: Pod, resource: str, state: State) -> str:

@@ -270,3 +270,18 @@ def test_a_pod_that_is_not_seen_as_it_is_may_be_resized_where_nothing_is_held(
     assert "try again" in why
     state.ledger.drop(HOLD.ref)
     assert judge_unseen(subject()._replace(revision=9), state, NOW) is None
+
+
+def test_an_owner_grows_within_its_own_reusable_slot() -> None:
+    """Its growth waits for the room that others use, as for any room that nobody holds."""
+    seat = reservation("r", reusable=True, cpu="4")
+    owner = pod("owner", node="worker-1", cpu="2", claims=[seat])
+    state = state_of(WORKER, seat, owner, pod("other", node="worker-1", cpu="2"))
+    assert judge_resize(grown("3", owner), state, NOW) is None
+    assert judge_resize(grown("3", pod("other", node="worker-1")), state, NOW) is not None
+
+
+def test_lent_room_is_named_once() -> None:
+    state = state_of(WORKER, reservation("r", lends_below=5, cpu="2"))
+    state.pod_seen(WEB)
+    assert "the 2 that are held" in (judge_resize(grown("4"), state, NOW) or "")

@@ -216,3 +216,27 @@ def test_nobody_takes_the_room_of_a_binding_that_may_still_fail(outcome: str) ->
     (state.confirm if outcome == "confirmed" else state.forget)(owner.uid)
     amounts = state.snapshot.amounts("worker-1", "cpu")
     assert amounts.requested + amounts.held == amounts.allocatable
+
+
+def test_no_pod_is_evicted_whose_binding_may_still_fail_for_the_room_of_its_slot() -> None:
+    seat, owner = reservation("r", cpu="4"), pod("owner", cpu="4")
+    high = pod("high", priority=9, cpu="4")
+    state = state_of(W1, seat, owner, high)
+    state.assume(owner, "worker-1", (seat.identity,))
+    assert not judge_preemption(high, {"worker-1": [owner.uid]}, state, NOW).nodes
+    state.confirm(owner.uid)
+    assert judge_preemption(high, {"worker-1": [owner.uid]}, state, NOW).nodes
+
+
+@pytest.mark.parametrize("is_gone_first", [False, True])
+def test_the_peak_names_the_node_of_a_pod_that_went_before_its_binding_was_read(
+    *, is_gone_first: bool
+) -> None:
+    seat, owner = replace(SEAT, owners=(pod("owner").name,)), pod("owner", cpu="2")
+    state = state_of(W1, seat, owner)
+    state.assume(owner, "worker-1", (seat.identity,))
+    if is_gone_first:
+        state.pod_gone(owner.name)
+    state.confirm(owner.uid)
+    state.pod_gone(owner.name)
+    assert [claim.node for claim in state.ledger.peak(seat.ref).claims] == ["worker-1"]
