@@ -17,7 +17,7 @@ from reserver.reservations.account import Account
 from reserver.reservations.digest import other_digests
 from reserver.reservations.entry import UNSEEN, Claimed, Entry
 from reserver.reservations.index import ReservationIndex
-from reserver.reservations.outcomes import Outcome
+from reserver.reservations.outcomes import BindingOutcome
 
 _REMEMBERED = 20_000
 """Most bindings that are remembered: a few minutes' worth, by which two watches may differ."""
@@ -216,13 +216,15 @@ class Claims:
         """Return the number of claims, by node, whose binding may still fail."""
         return Counter(claimants[uid].node for uid in claimants.keys() & self._unwritten)
 
-    def outcomes(self, claimants: Mapping[str, Claimed], in_flight: Counter[str]) -> list[Outcome]:
+    def outcomes(
+        self, claimants: Mapping[str, Claimed], in_flight: Counter[str]
+    ) -> list[BindingOutcome]:
         """Return the outcomes of the bindings in flight (`in_flight`): one if there is none."""
-        outcomes = [Outcome([claim.node for claim in claimants.values()], Counter())]
+        outcomes = [BindingOutcome([claim.node for claim in claimants.values()], Counter())]
         if in_flight:
             written = ((uid, claim.node) for uid, claim in claimants.items())
             left = [node for uid, node in written if uid not in self._unwritten]
-            outcomes.append(Outcome(left, in_flight))
+            outcomes.append(BindingOutcome(left, in_flight))
         return outcomes
 
     def written(self, pod_uid: str) -> bool:

@@ -12,7 +12,7 @@ from reserver.reservations.account import Account
 from reserver.reservations.enums import Phase
 from reserver.reservations.leaving import still_held, unwritten
 from reserver.reservations.node_holds import NOTHING, Hold
-from reserver.reservations.outcomes import Outcome, slots_to_hold
+from reserver.reservations.outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 
@@ -37,7 +37,7 @@ class HeldSlots(LedgerView):
                 hold_slots(hold, slots, comes_back=False)
             account.leaving = account.leaving if written else ()
 
-    def _outcomes(self, account: Account, in_flight: Counter[str]) -> list[Outcome]:
+    def _outcomes(self, account: Account, in_flight: Counter[str]) -> list[BindingOutcome]:
         """Return the outcomes of the bindings in flight in which a reservation holds."""
         if not (self._is_admitted(account) and self._now < account.idle_until):
             return []

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from reserver.reservations.entry import Entry
 from reserver.reservations.node_holds import Hold
-from reserver.reservations.outcomes import Outcome, slots_to_hold
+from reserver.reservations.outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import NOT_YET, Reservation, Written
 
@@ -47,7 +47,7 @@ def leaving_holds(written: Iterable[Reservation], turns: Mapping[str, Written]) 
 def still_held(
     leaving: Iterable[Hold],
     written: Iterable[Reservation],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[BindingOutcome],
     free: tuple[Mapping[str, int], int],
 ) -> Iterator[tuple[Hold, int]]:
     """Yield each hold on a node that is left, with the slots to hold there beside the new place.

@@ -14,7 +14,7 @@ from reserver.reservations.placement import FreeSlots
 from reserver.reservations.reservation import Reservation
 
 
-class Outcome(NamedTuple):
+class BindingOutcome(NamedTuple):
     """One outcome: all bindings in flight succeed, or all fail.
 
     Attributes:
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     counted_on: Counter[str]
 
 
-def slots_to_hold(reservation: Reservation, outcomes: Iterable[Outcome]) -> FreeSlots:
+def slots_to_hold(reservation: Reservation, outcomes: Iterable[BindingOutcome]) -> FreeSlots:
     """Return the most slots of all outcomes, by node, and without a node."""
     slots: dict[str, int] = {}
     unplaced = 0
