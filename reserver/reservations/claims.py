@@ -14,10 +14,10 @@ from typing import NamedTuple
 from reserver.base.fairness import FairMemory
 from reserver.cluster.pod import Pod, PodName
 from reserver.reservations.account import Account
+from reserver.reservations.binding_outcomes import BindingOutcome
 from reserver.reservations.digest import other_digests
 from reserver.reservations.entry import UNSEEN, Claimed, Entry
 from reserver.reservations.index import ReservationIndex
-from reserver.reservations.outcomes import BindingOutcome
 
 _REMEMBERED = 20_000
 """Most bindings that are remembered: a few minutes' worth, by which two watches may differ."""

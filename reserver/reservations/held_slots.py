@@ -9,10 +9,10 @@ from functools import partial
 from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import times, total
 from reserver.reservations.account import Account
+from reserver.reservations.binding_outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.enums import Phase
 from reserver.reservations.leaving import still_held, unwritten
 from reserver.reservations.node_holds import NOTHING, Hold
-from reserver.reservations.outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.reservations.view import LedgerView
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from reserver.reservations.binding_outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.entry import Entry
 from reserver.reservations.node_holds import Hold
-from reserver.reservations.outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.placement import clipped
 from reserver.reservations.reservation import NOT_YET, Reservation, Written
 

@@ -9,7 +9,7 @@ from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm
 from reserver.cluster.labels import EVERYTHING, Requirement, Selector, equals
 from reserver.reservations.placement import Placement
 from reserver.reservations.reservation import Reservation
-from tests.builders import ref, reservation
+from tests.builders import pod, ref, reservation
 from tests.unit.reservations.quota.limited import WEEK, ledger_of, limit, quota
 
 
@@ -81,3 +81,13 @@ def test_who_could_not_come_in_if_it_were_alone_is_passed_over(
     assert bool(why) == bool(ledger.excess(ref("a")))
     limit(ledger)
     assert not ledger.excess(ref("a"))
+
+
+def test_one_that_asks_for_too_much_comes_in_once_its_owners_have_taken_enough_slots() -> None:
+    ledger = ledger_of(quota(cpu="2"))
+    wanted = reservation("a", owners=("p1", "p2"), slots=2, cpu="2")
+    ledger.put(wanted)
+    assert "ask for less" in ledger.excess(ref("a"))
+    ledger.claim(wanted.identity, pod("p1", node="worker-2"))
+    assert not ledger.excess(ref("a"))
+    assert ledger.held_on("worker-1")["cpu"] == 2000

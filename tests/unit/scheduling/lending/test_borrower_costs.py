@@ -38,6 +38,13 @@ def test_as_many_may_borrow_of_a_node_as_a_call_can_ask_about() -> None:
     assert passes(borrower("y", "10m"), state)
 
 
+def test_pods_beyond_them_that_name_their_node_borrow_nothing() -> None:
+    there = [borrower(f"b{n}", "10m", on="worker-1") for n in range(MOST_BORROWERS + 2)]
+    lent = reservation("lent", lends_below=100, cpu="100")
+    state = lending(node("worker-1", cpu="100", pods="10000"), lent, *there)
+    assert state.snapshot.amounts("worker-1", "cpu").held == 100_000 - 10 * MOST_BORROWERS
+
+
 @pytest.mark.long
 def test_pods_that_name_their_node_cost_an_owner_little() -> None:
     """5,000 such pods, which any tenant may create, once held the event loop for 0.2 s."""
