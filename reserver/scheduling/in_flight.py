@@ -143,6 +143,8 @@ class PendingResizes:
     ) -> PendingResize:
         """Record an admitted growth; after an earlier one either may be written.
 
+        A review may name other resources each time, which no kubelet can grant: they are left out.
+
         Args:
             pod: the watched pod.
             requests: its coming requests.
@@ -152,7 +154,8 @@ class PendingResizes:
         more = dict(before.more) if before else {}
         for name, amount in requests.items():
             more[name] = max(more.get(name, 0), amount - pod.requests.get(name, 0))
-        more = {name: amount for name, amount in more.items() if amount > 0}
+        offered = self._snapshot.columns
+        more = {name: amount for name, amount in more.items() if amount > 0 and name in offered}
         counted = {name: max(0, min(n, self.free(pod, name))) for name, n in more.items()}
         owed = {
             name: max(0, min(n - counted[name], yielded.get(name, 0))) for name, n in more.items()

@@ -18,6 +18,7 @@ from reserver.k8s.objects.objects import decode
 from reserver.patches.book import Book
 from reserver.patches.model import PatchName
 from reserver.patches.slots import RETURN_AFTER_S
+from reserver.scheduling.in_flight import PendingResize
 from reserver.scheduling.resize import Subject, grow, growth, judge_resize, judge_unseen, seen
 from reserver.scheduling.state import Readiness, State, require_ready, up_to_date
 from reserver.webhook import review
@@ -160,6 +161,7 @@ class Resizes:
         self._state = state
         self._clock = clock
         self._readiness = readiness
+        self._ends: dict[str, asyncio.TimerHandle] = {}  # By the pod's UID.
 
     async def judge(self, asked: ReviewRequest) -> str | None:
         """Return the reason to refuse a resize; None to allow it.
@@ -180,10 +182,19 @@ class Resizes:
         pod = replace(known, requests=resized(asked)).bounded(self._state.snapshot.columns)
         why = judge_resize(pod, self._state, self._clock())
         if why is None and not asked.dry_run and growth(pod, self._state):
-            grown = grow(pod, self._state)
-            later = asyncio.get_running_loop().call_later
-            later(RETURN_AFTER_S, self._state.ungrow, grown)
+            self._keep(grow(pod, self._state))
         return why
+
+    def _keep(self, grown: PendingResize) -> None:
+        """Let a growth end in time; it has replaced an earlier one of the pod."""
+        uid = grown.pod.uid
+        if uid in self._ends:
+            self._ends[uid].cancel()
+        self._ends[uid] = asyncio.get_running_loop().call_later(RETURN_AFTER_S, self._end, grown)
+
+    def _end(self, grown: PendingResize) -> None:
+        del self._ends[grown.pod.uid]
+        self._state.ungrow(grown)
 
     async def _shown(self, about: Subject) -> None:
         """Wait until the watch has reached the revision of the old pod."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
 from reserver.reservations.status import ShortNodes
 from reserver.scheduling.bind import judge_bind
@@ -164,6 +165,15 @@ def test_of_two_that_passed_either_may_be_written(state: State) -> None:
     let("2", state)
     let("1500m", state)
     assert requested(state, "worker-1") == 2000
+
+
+@pytest.mark.parametrize("made_up", ["evil.io/a", "hugepages-1Gi"])
+def test_growth_that_no_node_offers_is_no_claim(state: State, made_up: str) -> None:
+    """Each review may name others."""
+    assert let("2", state, WEB, **{made_up: "1"}).more == {"cpu": 1000}
+    assert let("1", state, WEB, **{f"{made_up}x": "1"}).more == {"cpu": 1000}
+    state.node_seen(Node(name="worker-2", allocatable={made_up: 1}))
+    assert let("1", state, WEB, **{made_up: "1"}).more == {"cpu": 1000, made_up: 1}
 
 
 def test_growth_counts_only_as_far_as_there_is_room_that_nobody_holds(state: State) -> None:
