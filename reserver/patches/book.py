@@ -10,6 +10,7 @@ from typing import NamedTuple
 from reserver.cluster.labels import Labels
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import decode, encode
+from reserver.patches.codec import MOST_PODS
 from reserver.patches.model import Conflict, PatchName, SchedPatch, Scheduling, merged
 from reserver.patches.slots import PatchSlots
 
@@ -149,15 +150,18 @@ class Book:
 
     def pod_seen(self, namespace: str, marks: tuple[Mark, ...]) -> None:
         """Count the slots of a pod with these marks as spent."""
+        changed: dict[PatchName, None] = {}
         for mark in marks:
             entry = self._entries.get(namespace, {}).get(mark.patch)
             if entry is not None and entry.patch.uid == mark.uid:
                 if entry.slots.appeared(mark.slot):
-                    self._changed(entry.patch.name)
+                    changed[entry.patch.name] = None
             elif self._early is not None:
                 known = self._early.setdefault(namespace, set())
                 if len(known) < MOST_EARLY:
                     known.add(mark)
+        for name in changed:  # Each call compares all slots of the patch.
+            self._changed(name)
 
     def decide(self, pod: NewPod, now: float, *, is_dry_run: bool) -> PatchVerdict:
         """Return the verdict on a new pod, and hand out the slots of its patches.
@@ -237,7 +241,11 @@ def show_marks(marks: Iterable[Mark]) -> str:
 
 
 def read_marks(text: str | None) -> tuple[Mark, ...]:
-    """Return the marks of an annotation; empty if Reserver did not write it."""
+    """Return the marks of an annotation, without those that Reserver cannot have written.
+
+    Whoever may edit a pod may forge marks. Slots are spent for good, even of pods that are gone and
+    beyond a count that was lowered; so only the greatest count bounds them.
+    """
     if text is None or len(text) > _MARKS_BYTES:
         return ()
     try:
@@ -247,6 +255,9 @@ def read_marks(text: str | None) -> tuple[Mark, ...]:
     found = []
     for each in written[:MOST_MERGED]:
         parts = each.split("/")
-        if len(parts) == _MARK_PARTS and parts[2].isdecimal() and len(parts[2]) <= _MOST_DIGITS:
-            found.append(Mark(parts[0], parts[1], int(parts[2])))
+        if len(parts) != _MARK_PARTS:
+            continue
+        patch, uid, slot = parts
+        if slot.isdecimal() and len(slot) <= _MOST_DIGITS and int(slot) < MOST_PODS:
+            found.append(Mark(patch, uid, int(slot)))
     return tuple(found)

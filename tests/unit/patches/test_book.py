@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from reserver.cluster.labels import equals
 from reserver.patches.book import MOST_EARLY, MOST_MERGED, MOST_PATCHES, Book, Mark, NewPod
 from reserver.patches.model import PatchName, SchedPatch, Scheduling
@@ -121,6 +123,17 @@ def test_a_pod_that_is_refused_afterwards_gives_its_slot_back() -> None:
     assert world.patched() == ["fast"]
     assert world.patched(now=RETURN_AFTER_S - 1) == []
     assert world.patched(now=RETURN_AFTER_S) == ["fast"]
+
+
+@pytest.mark.parametrize("patches", [1, 4])
+def test_a_pod_with_many_marks_changes_each_of_its_patches_once(patches: int) -> None:
+    """Each notice compares all slots of the patch."""
+    names = [f"p{number}" for number in range(patches)]
+    world = World(*(named(name, count=99) for name in names))
+    marks = [Mark(names[n % patches], f"uid-{names[n % patches]}", n) for n in range(MOST_MERGED)]
+    for _ in range(2):
+        world.book.pod_seen("shop", tuple(marks))
+    assert world.changed == [PatchName("shop", name) for name in names]
 
 
 def test_a_patch_of_the_same_name_is_another_one() -> None:
