@@ -294,6 +294,7 @@ class Snapshot(WholeNodes):
         totals = dict(self._totals[REQUESTED].get(node, {}))
         for name, amount in requests.items():
             totals[name] = totals.get(name, 0) + sign * amount
-        self._write(REQUESTED, node, totals, requests)
+        left = {name: total for name, total in totals.items() if total}
+        self._write(REQUESTED, node, left, requests)
         if node in self.whole_nodes:
             self._recount_whole(node)

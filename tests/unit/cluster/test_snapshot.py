@@ -2,7 +2,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from reserver.cluster.capacity_matrix import REQUESTED
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod, PodName
@@ -109,6 +111,18 @@ def test_a_row_is_released_with_the_last_thing_known_of_its_node_and_used_again_
     assert snapshot.name_of(row or 0) == "worker-2"
     assert not snapshot.has_node("worker-2")
     assert snapshot.requested.sum() == snapshot.allocatable.sum() == snapshot.held.sum() == 0
+
+
+@pytest.mark.parametrize("amount", [0, 1])
+def test_pods_that_come_and_go_leave_no_name_of_what_no_node_offers(amount: int) -> None:
+    """Each copy of a node's totals, with each pod event, once had all names that ever were."""
+    snapshot = Snapshot()
+    snapshot.set_node(node("worker-1", cpu="4"))
+    snapshot.count(taking("stays", {"cpu": 1000}), "worker-1")
+    for number in range(20):
+        snapshot.count(taking("uid", {"cpu": 1, f"evil.io/{number}": amount}), "worker-1")
+    snapshot.uncount("uid")
+    assert snapshot._totals[REQUESTED] == {"worker-1": {"cpu": 1000}}
 
 
 def test_nodes_that_come_and_go_do_not_grow_the_matrix() -> None:
