@@ -185,15 +185,15 @@ class Keys(Generic[K]):
         if group is key:  # The usual case; a dict for each key would double the memory.
             self._ready.setdefault(group, None)
             return
-        keys = self._ready.get(group)
-        if keys is None:
-            self._ready[group] = OrderedDict({key: None})
-        else:
-            keys[key] = None
+        if (keys := self._ready.get(group)) is None:
+            keys = self._ready[group] = OrderedDict()
+        keys[key] = None
 
     def _give_at(self, key: K, at: float) -> None:
         self._moments[key] = at
         heappush(self._later, (at, next(self._numbers), key))
+        if len(self._later) > 2 * len(self._moments):  # Void ones may lie years ahead.
+            self._later = sorted((at, next(self._numbers), k) for k, at in self._moments.items())
 
 
 class WorkQueue(Keys[K]):

@@ -128,6 +128,27 @@ class HandlingInParts(Handling):
 TestHandlingInParts = HandlingInParts.TestCase
 
 
+@pytest.mark.parametrize("is_discarded", [False, True])
+def test_a_key_that_is_put_off_for_years_again_and_again_is_kept_once(
+    *, is_discarded: bool
+) -> None:
+    """Each status of a SchedPatch that ends in ten years once left an entry until then."""
+    now = 0.0
+    keys = Keys[str](LATER, lambda: now)
+    keys.add("another", 2e8)
+    for _ in range(100):
+        keys.add("patch", 1e8)
+        if is_discarded:
+            keys.discard("patch")
+            continue
+        keys.add("patch", 0.5)
+        now += 1.0
+        assert keys.take_all() == ["patch"]
+    assert len(keys._later) <= 4
+    now = 2e8
+    assert keys.take_all() == ["another"]
+
+
 def test_the_rest_of_a_large_group_waits_behind_the_other_groups() -> None:
     keys = Keys(LATER, lambda: 0.0, group_of, most=2)
     for key in ("a1", "a2", "a3", "b1"):
