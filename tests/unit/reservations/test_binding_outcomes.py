@@ -66,3 +66,14 @@ def test_a_claim_of_an_own_slot_leaves_what_is_held_for_a_failing_binding() -> N
     assert holds(state) == {"a": 4}
     state.confirm(first.uid)
     assert holds(state) == {"a": 2}
+
+
+def test_a_slot_that_comes_back_is_held_at_the_former_place_again() -> None:
+    """The new place is not written yet."""
+    seat = wanted(owners=("p1",), slots=1, placed={"a": 1}, reusable=True)
+    state = world(seat, pod("p1", cpu="2"))
+    state.ledger.place(ref("r"), parts({"b": 1}))
+    written(state, "p1", "b")
+    assert holds(state) == {}
+    state.pod_gone(pod("p1").name)
+    assert holds(state) == {"a": 2, "b": 2}
