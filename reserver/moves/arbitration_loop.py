@@ -11,9 +11,10 @@ from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.k8s.objects.move_windows import MoveWindow
 from reserver.k8s.work_queue import WorkQueue
-from reserver.moves.arbitration import DEFAULT, STALLED_S, MoveLimits, Ruling, arbitrate
+from reserver.moves.arbitration import Ruling, arbitrate
 from reserver.moves.groups import Contender, key_of
 from reserver.moves.index import MoveIndex
+from reserver.moves.limits import DEFAULT, STALLED_S, MoveLimits
 from reserver.moves.model import Declared, Move
 from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, UNKNOWN, MoveWindows
 from reserver.moves.workloads import Workload, Workloads

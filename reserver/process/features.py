@@ -177,7 +177,7 @@ class Features:
 
 def allow(mover: MoveController, settings: Settings) -> None:
     """Set windows for moves and their limits; a limit of 0 means none."""
-    from reserver.moves.arbitration import MoveLimits
+    from reserver.moves.limits import MoveLimits
 
     limits = MoveLimits(
         per_node=settings.max_migrating_per_node or None,

@@ -20,7 +20,7 @@ from reserver.base.pacer import Backoff
 from reserver.cluster.pod import PodName
 from reserver.errors import ApiError, ConfigurationError
 from reserver.moves import manifests, podmove, podmove_group
-from reserver.moves.arbitration import DEFAULT
+from reserver.moves.limits import DEFAULT
 from reserver.moves.manifests import FailedMove, OpenMove
 from reserver.moves.model import GroupMember, MoveGroup
 from reserver.moves.phases import MoveMode

@@ -76,7 +76,7 @@ class MoveSettings(Installation):
         in_file=InFile("moveLimits.maxMigratingPerNamespace", is_live=True),
     )
     max_migrating_globally: int = setting(
-        "Pods that are moved at once; 0: no limit.",
+        "Pods moved at once; two minutes overdue, they count in their namespace; 0: no limit.",
         default=0,
         most=MOST_MIGRATING,
         check=_check_limit,

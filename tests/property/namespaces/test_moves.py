@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from reserver.base.pacer import outcome
 from reserver.cluster.pod import NO_CONTROLLER, Controller, PodName
 from reserver.k8s.objects.objects import decode, encode
-from reserver.moves.arbitration import MoveLimits, arbitrate
+from reserver.moves.arbitration import arbitrate
 from reserver.moves.groups import Contender
 from reserver.moves.index import KnownMove, MoveIndex
+from reserver.moves.limits import MoveLimits
 from reserver.moves.model import ALONE, GroupMember, Move, MoveGroup, MoveSpec, MoveStatus
 from reserver.moves.phases import MovePhase, MoveReason
 from reserver.moves.podmove import MoveObject

@@ -8,8 +8,9 @@ import pytest
 
 from reserver.base.pacer import outcome
 from reserver.cluster.pod import Controller, PodName
-from reserver.moves.arbitration import STALLED_S, MoveLimits, Ruling, arbitrate
+from reserver.moves.arbitration import Ruling, arbitrate
 from reserver.moves.groups import Contender
+from reserver.moves.limits import STALLED_S, MoveLimits
 from reserver.moves.model import ALONE, Declared, GroupMember, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MovePhase, MoveReason
 from tests.builders import pod

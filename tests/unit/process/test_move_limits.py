@@ -9,8 +9,8 @@ import pytest
 
 from reserver.errors import ConfigurationError
 from reserver.k8s.objects.move_windows import MoveWindow
-from reserver.moves.arbitration import DEFAULT, MoveLimits
 from reserver.moves.controller import MoveController
+from reserver.moves.limits import DEFAULT, MoveLimits
 from reserver.process.features import allow
 from reserver.settings.serve import Settings
 

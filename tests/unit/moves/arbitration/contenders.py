@@ -8,8 +8,9 @@ from reserver.base.pacer import outcome
 from reserver.cluster.budgets import Budget
 from reserver.cluster.labels import equals
 from reserver.cluster.pod import Controller, PodName
-from reserver.moves.arbitration import MoveLimits, Ruling, arbitrate
+from reserver.moves.arbitration import Ruling, arbitrate
 from reserver.moves.groups import Contender
+from reserver.moves.limits import MoveLimits
 from reserver.moves.model import ALONE, Declared, Move, MoveGroup, MoveSpec
 from reserver.moves.phases import MovePhase, MoveReason
 from tests.builders import pod

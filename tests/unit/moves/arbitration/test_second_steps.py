@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reserver.moves.arbitration import MoveLimits
 from reserver.moves.groups import Contender
+from reserver.moves.limits import MoveLimits
 from reserver.moves.model import MoveGroup
 from reserver.moves.phases import MovePhase, MoveReason
 from tests.unit.moves.arbitration.contenders import (

@@ -6,8 +6,8 @@ import pytest
 
 from reserver.cluster.pod import PodName
 from reserver.moves.advance import advance
-from reserver.moves.arbitration import MoveLimits, most_of_workload
 from reserver.moves.effects import EvictPod
+from reserver.moves.limits import MoveLimits, most_of_workload
 from reserver.moves.model import MoveGroup
 from reserver.moves.observation import Observation, ObservedPod
 from reserver.moves.phases import MovePhase, MoveReason
