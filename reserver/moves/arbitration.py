@@ -46,11 +46,16 @@ def arbitrate(
         now: unix seconds.
         limits: the limits on moves under way.
     """
-    ordered = sorted(contenders, key=_order)
+    open_, ended = list[Contender](), list[Contender]()
+    for each in contenders:
+        (ended if each.move.is_over else open_).append(each)
+        yield
+    open_.sort(key=_order)
     yield
-    open_ = [each for each in ordered if not each.move.is_over]
-    groups = Groups(ordered, declared)
-    yield
+    groups = Groups(declared)
+    for each in (*open_, *ended):
+        groups.add(each)
+        yield
     ahead, under_way = Ahead(budgets, limits, open_), UnderWay(limits, open_, now)
     first: dict[tuple[PodName, str], Move] = {}
     for each in sorted(open_, key=lambda each: each.move.order):

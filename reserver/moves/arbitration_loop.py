@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from math import inf
 
 from reserver.base.pacer import Pacer
@@ -12,8 +13,8 @@ from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.k8s.objects.move_windows import MoveWindow
 from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.arbitration import Ruling, arbitrate
-from reserver.moves.groups import Contender, key_of
-from reserver.moves.index import MoveIndex
+from reserver.moves.groups import Contender, Key, key_of
+from reserver.moves.index import MOST_ENDED, MoveIndex
 from reserver.moves.limits import DEFAULT, STALLED_S, MoveLimits
 from reserver.moves.model import Declared, Move
 from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, UNKNOWN, MoveWindows
@@ -120,13 +121,29 @@ class ArbitrationLoop:
 
     def _contenders(self) -> Iterator[Contender]:
         """Yield the open moves, and the ended members of their groups."""
-        moves = [known.move for known in self._moves if known.move is not None]
-        groups = {key_of(move, self.declared) for move in moves if not move.is_over} - {None}
-        for move in moves:
-            if not move.is_over:
-                yield self._contender(move)
-            elif key_of(move, self.declared) in groups:
-                yield Contender(move=move)
+        open_, groups = self._moves.open(), set[Key]()
+        for move in open_.values():
+            if key := key_of(move, self.declared):
+                groups.add(key)
+            yield self._contender(move)
+        left = {namespace: MOST_ENDED for namespace, _ in groups}
+        for key in sorted(groups, key=lambda key: (len(self._moves.ended_in(*key)), key)):
+            for move in self._ended(key, left[key[0]]):
+                left[key[0]] -= bool(key[0])  # Who lists members bounds them.
+                if move.name not in open_:  # It has not ended meanwhile.
+                    yield Contender(move=move)
+
+    def _ended(self, key: Key, most: int) -> Iterator[Move]:
+        """Yield the ended members of a group, of a group of a namespace `most` at most."""
+        namespace, group = key
+        names = list(islice(reversed(self._moves.ended_in(namespace, group)), most))
+        if not namespace:
+            names = [each.move for each in self.declared.get(group, ())]
+        for name in names:
+            known = self._moves.get(name)
+            move = known.move if known else None
+            if move is not None and move.is_over and key_of(move, self.declared) == key:
+                yield move
 
     def _contender(self, move: Move) -> Contender:
         pod = None if move.awaits_first else self._state.pods.get(move.pod)

@@ -11,7 +11,7 @@ waits for a later move of the plan only if that follows an earlier one: so there
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller, Pod, PodName
@@ -137,8 +137,8 @@ class _Group:
             self.waiting.append(move)
         has_failed = move.status.phase is MovePhase.FAILED
         has_failed |= move.status.reason is MoveReason.NOTHING_TO_FOLLOW
-        if has_failed and (self.failed is None or _fails_with_another(self.failed)):
-            self.failed = self.failed if self.failed and _fails_with_another(move) else move
+        if has_failed:
+            self.failed = min(self.failed or move, move, key=_failure)
 
 
 Key = tuple[str, str]
@@ -160,13 +160,15 @@ def key_of(move: Move, declared: Declared) -> Key | None:
 class Groups:
     """The progress of each group's members."""
 
-    def __init__(self, moves: Iterable[Contender], declared: Declared) -> None:
-        """Count moves, in the order in which messages name them, in their groups."""
+    def __init__(self, declared: Declared) -> None:
+        """Begin without members; `declared` are the groups that span namespaces."""
         self._declared = declared
         self._groups: dict[Key, _Group] = {}
-        for each in moves:
-            if key := key_of(each.move, declared):
-                self._groups.setdefault(key, _Group()).add(each)
+
+    def add(self, each: Contender) -> None:
+        """Count a move in its group; open moves are added in the order of their turns."""
+        if key := key_of(each.move, self._declared):
+            self._groups.setdefault(key, _Group()).add(each)
 
     def incomplete(self, move: Move) -> str:
         """Return what a group lacks before a member may begin; empty if nothing."""
@@ -247,8 +249,9 @@ def _is_seated(move: Move) -> bool:
     return move.status.phase not in {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.FAILED}
 
 
-def _fails_with_another(move: Move) -> bool:
-    return move.status.reason is MoveReason.GROUP_FAILED
+def _failure(move: Move) -> tuple[bool, tuple[float, str, str]]:
+    """Return the sort key of failed members: one that failed with another comes last."""
+    return move.status.reason is MoveReason.GROUP_FAILED, move.order
 
 
 def _named(member: Move, to: Move) -> str:

@@ -13,7 +13,7 @@ from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import ResourceMetadata
-from reserver.moves.model import MOST_IN_A_ROW, Move, MoveStatus, Replacement
+from reserver.moves.model import ALONE, MOST_IN_A_ROW, Move, MoveStatus, Replacement
 from reserver.moves.observation import ObservedMove
 from reserver.moves.phases import MovePhase
 from reserver.moves.podmove import MoveObject, read_object
@@ -25,6 +25,10 @@ MOST_MOVES = 1_000
 
 MOST_MOVES_IN_ALL = 10_000
 """The most PodMoves under way in all namespaces; none has more than is left to the others."""
+
+MOST_ENDED = 5_000
+"""The most ended PodMoves of a namespace that count in its groups: of more, the last ones, and
+those of small groups first."""
 
 _MOST_REPLACEMENTS = 16_384
 """Most replacements whose moves are remembered, those of deleted moves too: a pod replaces once."""
@@ -67,6 +71,8 @@ class MoveIndex:
         """Begin without PodMoves; `on_changed` is called with each that is written or deleted."""
         self._on_changed = on_changed
         self._known: dict[PodName, KnownMove] = {}
+        self._open: dict[PodName, Move] = {}
+        self._ended_in: defaultdict[tuple[str, str], dict[PodName, None]] = defaultdict(dict)
         self._of_pod: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._of_workload: defaultdict[Workload, set[PodName]] = defaultdict(set)
         self._of_seat: dict[PodName, PodName] = {}
@@ -82,6 +88,14 @@ class MoveIndex:
     def get(self, name: PodName) -> KnownMove | None:
         """Return a PodMove; None without one."""
         return self._known.get(name)
+
+    def open(self) -> dict[PodName, Move]:
+        """Return the PodMoves that have not ended, as they are now."""
+        return dict(self._open)
+
+    def ended_in(self, namespace: str, group: str) -> dict[PodName, None]:
+        """Return the ended PodMoves of a group of a namespace, to be read, the last one last."""
+        return self._ended_in.get((namespace, group), {})
 
     def names(self) -> tuple[PodName, ...]:
         """Return namespace and name of all PodMoves."""
@@ -179,7 +193,10 @@ class MoveIndex:
         if not move.is_over:
             for index, key in self._entries(move):
                 index[key].add(move.name)
+            self._open[move.name] = move
             self._under_way.add(move.name.namespace)
+        elif key := _own_group(move):
+            self._ended_in[key][move.name] = None
 
     def _forget(self, known: KnownMove | None) -> None:
         move = known.move if known else None
@@ -191,7 +208,12 @@ class MoveIndex:
                 index[key].discard(move.name)
                 if not index[key]:
                     del index[key]
+            del self._open[move.name]
             self._under_way.add(move.name.namespace, -1)
+        elif key := _own_group(move):
+            del self._ended_in[key][move.name]
+            if not self._ended_in[key]:
+                del self._ended_in[key]
 
     def _entries(self, move: Move) -> Iterator[tuple[dict[Any, set[PodName]], Hashable]]:
         """Yield the indexes of an open move, each with the key of the move there."""
@@ -202,6 +224,12 @@ class MoveIndex:
             yield self._landing_on, move.status.target
         if move.awaits_first:
             yield self._followers, first_name(move)
+
+
+def _own_group(move: Move) -> tuple[str, str] | None:
+    """Return the group of a move in its namespace; None without one, or if it spans namespaces."""
+    group = move.spec.group
+    return None if group == ALONE or group.across else (move.name.namespace, group.name)
 
 
 def first_name(move: Move) -> PodName:

@@ -18,7 +18,7 @@ from reserver.k8s.objects import limits, move_windows
 from reserver.k8s.objects.limits import HOME, POD, TENANT
 from reserver.maintenance import codec as windows
 from reserver.moves import podmove, podmove_group
-from reserver.moves.index import MOST_MOVES, MOST_MOVES_IN_ALL
+from reserver.moves.index import MOST_ENDED, MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.moves.model import MOST_IN_GROUP
 from reserver.moves.windows import _MOST_LOOKS
 from reserver.patches.book import MOST_MERGED, MOST_PATCHES
@@ -70,6 +70,7 @@ ROWS: dict[str, list[float]] = {
         MOST_IN_GROUP,
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
+        MOST_ENDED,
     ],
     "window for moves": [
         MOST_CRON,
