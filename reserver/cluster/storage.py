@@ -23,6 +23,7 @@ class VolumeClaim:
 
     Attributes:
         name: namespace and name.
+        uid: its UID; empty if unknown.
         volume: ``spec.volumeName``; empty without a volume.
         is_bound: volume and claim both state that they are bound to each other.
         storage_class: the class that provisions its volume; empty for none.
@@ -35,6 +36,7 @@ class VolumeClaim:
     """
 
     name: PodName
+    uid: str = ""
     volume: str = ""
     is_bound: bool = False
     storage_class: str = ""
@@ -55,6 +57,8 @@ class Volume:
         handle: the driver's identifier of the volume.
         node_terms: alternatives of its required node affinity; None without one.
         zones: its zone and region labels, each with the values that a node may have.
+        claim: the claim that it is bound to, or kept for (``spec.claimRef``); None without one.
+        claim_uid: the UID of that claim; empty if unknown.
     """
 
     name: str
@@ -62,6 +66,13 @@ class Volume:
     handle: str = ""
     node_terms: tuple[NodeTerm, ...] | None = None
     zones: tuple[tuple[str, frozenset[str]], ...] = ()
+    claim: PodName | None = None
+    claim_uid: str = ""
+
+    def is_of(self, claim: VolumeClaim) -> bool:
+        """Return whether it says that it belongs to a claim: a claim may name any volume."""
+        is_same = not (self.claim_uid and claim.uid) or self.claim_uid == claim.uid
+        return self.claim == claim.name and is_same
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,14 +114,14 @@ def confinement(pod: Pod, snapshot: Snapshot, rows: Bools) -> str:
     """Return the volumes that exclude a pod's replacement from all these rows; or empty.
 
     Ephemeral volumes do not count. A claim that names its volume counts even before its status is
-    Bound.
+    Bound, if the volume is its own: where volumes of other namespaces are is not said.
     """
     everywhere: Bools = snapshot.exists.copy()
     together, names = everywhere.copy(), []
     for use in pod.volume_claims:
         claim = snapshot.storage.claims.get(PodName(pod.name.namespace, use.name))
         volume = snapshot.storage.volumes.get(claim.volume) if claim is not None else None
-        if use.is_ephemeral or claim is None or volume is None:
+        if use.is_ephemeral or claim is None or volume is None or not volume.is_of(claim):
             continue
         reach = everywhere.copy()
         for refusal in _volume_refusals(use, volume, snapshot):

@@ -51,6 +51,7 @@ class ClaimObject(WireStruct, frozen=True):
         owner = controller_of(bytes(metadata.owner_references))
         return VolumeClaim(
             name=PodName(metadata.namespace, metadata.name),
+            uid=metadata.uid,
             volume=spec.volume_name,
             is_bound=bool(spec.volume_name) and _BOUND in annotations,
             storage_class=annotations.get(_OLD_CLASS, spec.storage_class_name or ""),
@@ -72,9 +73,16 @@ class _CsiVolume(WireStruct, frozen=True):
     volume_handle: str = ""
 
 
+class _ClaimRef(WireStruct, frozen=True):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
 class _VolumeSpec(WireStruct, frozen=True):
     node_affinity: _VolumeAffinity | None = None
     csi: _CsiVolume | None = None
+    claim_ref: _ClaimRef | None = None
 
 
 class VolumeObject(WireStruct, frozen=True):
@@ -89,13 +97,15 @@ class VolumeObject(WireStruct, frozen=True):
         """Return the volume as a value for decisions."""
         affinity = self.spec.node_affinity
         required = affinity.required if affinity else None
-        csi = self.spec.csi or _CsiVolume()
+        csi, claim = self.spec.csi or _CsiVolume(), self.spec.claim_ref
         return Volume(
             name=self.metadata.name,
             driver=csi.driver,
             handle=csi.volume_handle,
             node_terms=node_terms(required) if required else None,
             zones=tuple(_zones(self.metadata.labels or {})),
+            claim=PodName(claim.namespace, claim.name) if claim else None,
+            claim_uid=claim.uid if claim else "",
         )
 
 

@@ -104,7 +104,10 @@ def with_volume(name: str) -> dict[str, Any]:
 def lists(*nodes: str) -> dict[str, Any]:
     """Return two nodes, and the volume of the claim `data`, which only these nodes can use."""
     terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": list(nodes)}]}]
-    volume = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    volume = {
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        "claimRef": {"namespace": "shop", "name": "data"},
+    }
     bound = {"pv.kubernetes.io/bind-completed": "yes"}
     claim = {
         "metadata": {"name": "data", "namespace": "shop", "annotations": bound},
