@@ -7,9 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cachetools import LRUCache
-
-from reserver.base.fairness import FairCount
+from reserver.base.fairness import FairCount, FairMemory
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.objects import ResourceMetadata
@@ -31,7 +29,8 @@ MOST_ENDED = 5_000
 those of small groups first."""
 
 _MOST_REPLACEMENTS = 16_384
-"""Most replacements whose moves are remembered, those of deleted moves too: a pod replaces once."""
+"""Most replacements whose moves are remembered, those of deleted moves too: a pod replaces once.
+A namespace that fills the memory forgets its own."""
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class MoveIndex:
         self._of_seat: dict[PodName, PodName] = {}
         self._followers: defaultdict[PodName, set[PodName]] = defaultdict(set)
         self._landing_on: defaultdict[str, set[PodName]] = defaultdict(set)
-        self._replacements: LRUCache[str, PodName] = LRUCache(_MOST_REPLACEMENTS)
+        self._replacements = FairMemory[str, PodName](_MOST_REPLACEMENTS)
         self._under_way = FairCount(MOST_MOVES_IN_ALL)
 
     def __iter__(self) -> Iterator[KnownMove]:
@@ -154,7 +153,8 @@ class MoveIndex:
 
     def take(self, uid: str, name: PodName) -> None:
         """Record the move of which a pod is the replacement."""
-        self._replacements.setdefault(uid, name)
+        first = self._replacements.get(uid, name)
+        self._replacements.put(first.namespace, uid, first)
 
     def _read(self, item: MoveObject, before: KnownMove | None) -> KnownMove:
         known = KnownMove(item.metadata, None, None, said(item.status))
