@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from reserver.cluster.labels import Selector
+from reserver.cluster.labels import EVERYTHING, Selector
 from reserver.cluster.pod import Pod, PodHealth, PodName, migrates
 
 
@@ -24,12 +24,19 @@ class Budget:
         allowed: ``status.disruptionsAllowed``: evictions that it allows now.
         spares_unhealthy: unready pods may be evicted now: by AlwaysAllow, or because enough pods
             are healthy.
+        problem: why it is not read, and the remedy; empty if it is (`unread`).
     """
 
     name: PodName
     selector: Selector
     allowed: int = 0
     spares_unhealthy: bool = False
+    problem: str = ""
+
+
+def unread(name: PodName, problem: str) -> Budget:
+    """Return a budget that is not read: it allows no eviction of any pod of its namespace."""
+    return Budget(name=name, selector=EVERYTHING, problem=problem)
 
 
 class Budgets:
@@ -41,15 +48,28 @@ class Budgets:
         self._in: dict[str, list[Budget]] = {}
         self._selecting: dict[object, tuple[PodName, ...]] = {}
         self._sparing: set[PodName] = set()
+        self._problems: dict[PodName, str] = {}
         for budget in budgets:
-            self._left[budget.name] = budget.allowed
-            if budget.spares_unhealthy:
-                self._sparing.add(budget.name)
-            self._in.setdefault(budget.name.namespace, []).append(budget)
+            self.add(budget)
+
+    def add(self, budget: Budget) -> None:
+        """Add a budget, before the first question about a pod."""
+        self._left[budget.name] = budget.allowed
+        if budget.spares_unhealthy:
+            self._sparing.add(budget.name)
+        if budget.problem:
+            self._problems[budget.name] = budget.problem
+        self._in.setdefault(budget.name.namespace, []).append(budget)
 
     def refusal(self, pod: Pod) -> str:
-        """Return the reason why the eviction API would refuse a pod now; empty if it would not."""
+        """Return the reason why the eviction API would refuse a pod now; empty if it would not.
+
+        A budget that is not read may select the pod, so it refuses each pod of its namespace.
+        """
         names = self._names(pod)
+        for name in names if self._problems else ():
+            if name in self._problems:
+                return f"the PodDisruptionBudget {name.name} {self._problems[name]}"
         if len(names) > 1:
             return f"{len(names)} PodDisruptionBudgets select it; the eviction API allows one"
         if names and self._left[names[0]] <= 0:

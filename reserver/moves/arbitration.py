@@ -56,7 +56,8 @@ def arbitrate(
     for each in (*open_, *ended):
         groups.add(each)
         yield
-    ahead, under_way = Ahead(budgets, limits, open_), UnderWay(limits, open_, now)
+    ahead, under_way = Ahead(limits), UnderWay(limits, open_, now)
+    yield from ahead.begin(budgets, open_)
     first: dict[tuple[PodName, str], Move] = {}
     for each in sorted(open_, key=lambda each: each.move.order):
         older = first.setdefault(_which(each), each.move)

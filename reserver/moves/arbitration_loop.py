@@ -8,13 +8,13 @@ from math import inf
 
 from reserver.base.pacer import Pacer
 from reserver.base.quarantine import quarantined
-from reserver.cluster.budgets import Budget
 from reserver.cluster.pod import NO_CONTROLLER, PodName
 from reserver.k8s.objects.move_windows import MoveWindow
 from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.arbitration import Ruling, arbitrate
 from reserver.moves.groups import Contender, Key, key_of
 from reserver.moves.index import MOST_ENDED, MoveIndex
+from reserver.moves.known_budgets import KnownBudgets
 from reserver.moves.limits import DEFAULT, STALLED_S, MoveLimits
 from reserver.moves.model import Declared, Move
 from reserver.moves.windows import ALWAYS, LOOK_AGAIN_S, UNKNOWN, MoveWindows
@@ -33,6 +33,7 @@ class ArbitrationLoop:
     Attributes:
         windows: the move windows of pods.
         limits: the limits on moves under way.
+        budgets: the PodDisruptionBudgets.
         declared: the groups that span namespaces.
         queue: contains a key while a new arbitration is due.
     """
@@ -60,7 +61,7 @@ class ArbitrationLoop:
         self._rulings: dict[PodName, Ruling] = {}
         self.windows = MoveWindows(state.snapshot)
         self.limits = DEFAULT
-        self.budgets: dict[PodName, Budget] = {}
+        self.budgets = KnownBudgets(self.changed)
         self.declared: Declared = {}
         self.queue = WorkQueue[str]("turns")
 
@@ -82,17 +83,6 @@ class ArbitrationLoop:
         self.windows.configured, self.limits = windows, limits
         self.changed()
 
-    def budget_seen(self, budget: Budget) -> None:
-        """Store a PodDisruptionBudget."""
-        if self.budgets.get(budget.name) != budget:
-            self.budgets[budget.name] = budget
-            self.changed()
-
-    def budget_gone(self, name: PodName) -> None:
-        """Remove a deleted PodDisruptionBudget."""
-        if self.budgets.pop(name, None) is not None:
-            self.changed()
-
     async def run(self) -> None:
         """Arbitrate until cancelled."""
         await self.queue.passes(self.look, _REST_S)
@@ -105,8 +95,8 @@ class ArbitrationLoop:
         for contender in self._contenders():
             contenders.append(contender)
             await pacer.give_way()
-        asked_at, budgets = self._clock(), tuple(self.budgets.values())
-        steps = arbitrate(contenders, budgets, dict(self.declared), asked_at, self.limits)
+        asked_at, declared = self._clock(), dict(self.declared)
+        steps = arbitrate(contenders, self.budgets.all(), declared, asked_at, self.limits)
         self._rulings = await pacer.run(steps)
         for name, ruling in self._rulings.items():
             if before.get(name) != ruling:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from reserver.base.fairness import FairCount
+from reserver.base.pacer import Steps
 from reserver.cluster.budgets import Budget, Budgets
 from reserver.cluster.pod import NO_CONTROLLER
 from reserver.moves.groups import Contender
@@ -77,15 +78,20 @@ def stage(move: Move) -> MovePhase:
 class Ahead:
     """The moves that may take their seats before their turn to evict."""
 
-    def __init__(
-        self, budgets: Iterable[Budget], limits: MoveLimits, moves: list[Contender]
-    ) -> None:
-        """Count the moves that hold seats."""
-        self._budgets = Budgets(budgets)
+    def __init__(self, limits: MoveLimits) -> None:
+        """Begin without budgets and moves."""
+        self._budgets = Budgets()
         self._ahead = FairCount.each(limits.ahead)
+
+    def begin(self, budgets: Iterable[Budget], moves: Iterable[Contender]) -> Steps:
+        """Add the budgets, and count the moves that hold seats."""
+        for budget in budgets:
+            self._budgets.add(budget)
+            yield
         for each in moves:
             if stage(each.move) in {MovePhase.RESERVING, MovePhase.EVICTING}:
-                self._count(each)
+                self._count(each)  # The labels of its pod are compared with each budget.
+                yield
 
     def wait(self, each: Contender, missing: str) -> MoveTurn | None:
         """Return the turn of a move that may not begin; None if it may, and then count it.

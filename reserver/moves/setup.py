@@ -9,12 +9,10 @@ from reserver.cluster.pod import PodName
 from reserver.extender.cluster_watches import attachable_view
 from reserver.k8s.client import ApiClient
 from reserver.k8s.events import Recorder
-from reserver.k8s.objects.budgets import BudgetObject
 from reserver.k8s.objects.objects import POD, Metadata, ObjectKind
 from reserver.k8s.watch.object_view import ObjectView
 from reserver.k8s.watch.reflector import Reflector
 from reserver.moves import podmove, podmove_group
-from reserver.moves.arbitration_loop import ArbitrationLoop
 from reserver.moves.controller import MoveController
 from reserver.moves.index import KnownMove, MoveIndex
 from reserver.moves.phases import MovePhase, MoveReason
@@ -50,7 +48,7 @@ def assembled(  # noqa: PLR0913 - its dependencies
 def reflectors(client: ApiClient, mover: MoveController) -> Iterator[Reflector]:
     """Yield the watches of PodMoves, whose CRD may be missing, and of PodDisruptionBudgets."""
     yield Reflector(client, podmove.COLLECTION, _move_view(mover.moves), is_optional=True)
-    yield Reflector(client, _BUDGETS, _budget_view(mover.arbitration))
+    yield Reflector(client, _BUDGETS, mover.arbitration.budgets.view())
 
 
 def group_reflector(client: ApiClient, mover: MoveController) -> Reflector:
@@ -70,15 +68,6 @@ def _move_view(moves: MoveIndex) -> ObjectView[MoveObject]:
         seen=lambda item, _: moves.put(item),
         gone=lambda key: moves.drop(PodName(*key)),
         known=moves.names,
-    )
-
-
-def _budget_view(arbitration: ArbitrationLoop) -> ObjectView[BudgetObject]:
-    return ObjectView(
-        BudgetObject,
-        seen=lambda item, _: arbitration.budget_seen(item.value()),
-        gone=lambda key: arbitration.budget_gone(PodName(*key)),
-        known=lambda: arbitration.budgets,
     )
 
 

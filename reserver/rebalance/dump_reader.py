@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from reserver.cluster.budgets import Budget
+from reserver.cluster.budgets import Budget, unread
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import PodName
 from reserver.cluster.quantity import shorten
 from reserver.cluster.storage import Storage, StorageClass, Volume
 from reserver.errors import Fault, InvalidInput, sparing
-from reserver.k8s.objects.budgets import BudgetObject
+from reserver.k8s.objects.budgets import TOO_LARGE, BudgetObject
 from reserver.k8s.objects.nodes import NamespaceObject
 from reserver.k8s.objects.objects import WireStruct, decode
 from reserver.k8s.objects.pod_annotations import move_window
@@ -250,6 +250,9 @@ def _named(read: Callable[[Raw], N]) -> Callable[[Raw], tuple[Any, N]]:
 
 
 def _budget(raw: Raw) -> Budget:
+    if len(raw) > BudgetObject.MOST_BYTES:  # The rest of its namespace is planned with care.
+        metadata = decode(AnyObject, raw).metadata
+        return unread(PodName(metadata.namespace, metadata.name), TOO_LARGE)
     return decode(BudgetObject, raw).value()
 
 

@@ -241,6 +241,25 @@ def test_what_protects_pods_is_read() -> None:
     assert set(inventory.storage.classes) == {"fast"}
 
 
+@pytest.mark.parametrize("size", [17, 3_000])
+def test_a_budget_that_is_too_large_protects_its_namespace(size: int) -> None:
+    terms = [{"key": f"a{number}", "operator": "Exists"} for number in range(size)]
+    read = read_dump(
+        listing(
+            {
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "huge", "namespace": "shop"},
+                "spec": {"selector": {"matchExpressions": terms}},
+                "status": {"disruptionsAllowed": 2},
+            }
+        )
+    )
+    (budget,) = read.inventory.budgets
+    assert not read.broken
+    assert (budget.name, budget.allowed) == (PodName("shop", "huge"), 0)
+    assert budget.selector.matches({})
+
+
 def test_metrics_count_as_load() -> None:
     inventory = read_dump(
         listing(
