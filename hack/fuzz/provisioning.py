@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hack.fuzz.checks import LONGEST, SEEN, Fault, check_refusal
 from hack.fuzz.shapes import METADATA, POD, Document
+from reserver.base.pacer import outcome
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import names
 from reserver.k8s.objects.limits import TENANT
@@ -60,7 +61,9 @@ def try_to_hold(request: ProvisioningRequest, raw: bytes) -> None:
     if request.valid_s > MOST_VALID_S or max(counts) > TENANT.slots:
         raise Fault(f"is held too long, or for too many: {request}")
     try:
-        written = template.documents(request, [raw] * len(request.pod_sets), SEEN, TENANT)
+        pod = template.pod_of(raw, template.place(0, request.pod_sets[0]))
+        pods = [pod] * len(request.pod_sets)
+        written = outcome(template.documents(request, pods, SEEN, TENANT))
     except InvalidInput as exc:
         check_refusal(exc)
         if not exc.path.startswith("spec.podSets"):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from reserver.cluster.quantity import shorten
-from reserver.k8s.objects.limits import Int32, Int64
+from reserver.k8s.objects.limits import POD, Int32, Int64
 from reserver.k8s.objects.objects import LabelledMetadata, WireStruct
 from reserver.k8s.objects.pod_annotations import COST_ANNOTATION, SURGE_ANNOTATION, claimed_by
 from reserver.k8s.objects.pods import OwnerReference
@@ -51,6 +51,8 @@ class _SetStatus(WireStruct, frozen=True):
 
 class ReplicaSetObject(WireStruct, frozen=True):
     """A ReplicaSet on the wire."""
+
+    MOST_BYTES = 262_144
 
     metadata: OwnedMetadata = OwnedMetadata()
     spec: _SetSpec = _SetSpec()
@@ -108,6 +110,8 @@ class _DeploymentStatus(WireStruct, frozen=True):
 
 class DeploymentObject(WireStruct, frozen=True):
     """A Deployment on the wire."""
+
+    MOST_BYTES = POD.object_bytes
 
     metadata: OwnedMetadata = OwnedMetadata()
     spec: _DeploymentSpec = _DeploymentSpec()
@@ -181,6 +185,8 @@ class _PodStatus(WireStruct, frozen=True):
 
 class SurgingPod(WireStruct, frozen=True):
     """A pod on the wire: the pod to remove, or a copy."""
+
+    MOST_BYTES = POD.object_bytes
 
     metadata: OwnedMetadata = OwnedMetadata()
     spec: _PodSpec = _PodSpec()

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from reserver.cluster.pod import Controller, Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.errors import ApiError, InvalidInput
+from reserver.errors import ApiError, InvalidInput, under
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.objects import decode
 from reserver.moves.model import Move
@@ -113,7 +113,8 @@ class Surges:
     async def _get(self, path: str, kind: type[T]) -> T | None:
         """Return an object; None if absent."""
         try:
-            return decode(kind, await self.client.get(path))
+            with under("/".join(path.split("/")[-2:])):
+                return decode(kind, await self.client.get(path))
         except ApiError as exc:
             if exc.is_absent:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -21,7 +21,7 @@ from reserver.provisioning.codec import owner_reference
 from reserver.provisioning.decide import BookingObservation, BookingState, NoBooking
 from reserver.provisioning.model import ConditionReason, ProvisioningRequest
 from reserver.provisioning.observe import refs
-from reserver.provisioning.template import documents
+from reserver.provisioning.template import documents, place, pod_of
 from reserver.reservations.enums import Phase
 from reserver.reservations.reservation import Ref, Reservation
 from reserver.scheduling.dry_run import judge_set
@@ -93,7 +93,7 @@ class Booking:
         return (BookingState.HELD if is_written and is_held else BookingState.UNSETTLED), ""
 
     async def templates(self, request: ProvisioningRequest) -> tuple[bytes, ...] | NoBooking:
-        """Return the PodTemplates of a request as JSON, or why there is no booking.
+        """Return the pods of a request's PodTemplates as JSON, or why there is no booking.
 
         Raises:
             ApiError: they cannot be read; retry later.
@@ -105,7 +105,10 @@ class Booking:
         found = []
         for index, each in enumerate(request.pod_sets):
             try:
-                found.append(await self.client.get(f"{path}/{each.template}"))
+                template = await self.client.get(f"{path}/{each.template}")
+                found.append(pod_of(template, place(index, each)))
+            except InvalidInput as exc:
+                return _invalid(exc)
             except ApiError as exc:
                 if not exc.is_absent:
                     raise
@@ -115,16 +118,16 @@ class Booking:
         return tuple(found)
 
     async def book(
-        self, request: ProvisioningRequest, templates: tuple[bytes, ...], pacer: Pacer
+        self, request: ProvisioningRequest, pods: tuple[bytes, ...], pacer: Pacer
     ) -> Outcome | NoBooking:
         """Find room in steps, hold it and begin to write the Reservations, all or none.
 
         There is no `await` from the last check of the room to the holds.
         """
         try:
-            drafts = self._drafts(request, templates)
+            drafts = await pacer.run(self._drafts(request, pods))
         except InvalidInput as exc:
-            return NoBooking(ConditionReason.INVALID_POD_TEMPLATE, str(exc), is_final=True)
+            return _invalid(exc)
         new = [one for one, _ in drafts]
         if refusal := self._obstacle(new):
             return refusal
@@ -149,17 +152,18 @@ class Booking:
         return None
 
     def _drafts(
-        self, request: ProvisioningRequest, templates: tuple[bytes, ...]
-    ) -> list[tuple[Reservation, Document]]:
-        """Return the Reservations to write, as values and as documents.
+        self, request: ProvisioningRequest, pods: tuple[bytes, ...]
+    ) -> Generator[None, None, list[tuple[Reservation, Document]]]:
+        """Return the Reservations to write in steps, as values and as documents.
 
         Raises:
             InvalidInput: room cannot be held for a PodTemplate.
         """
         now, limits = self.clock(), limits_at(refs(request)[0], self.objects.home)
         drafts = []
-        written = documents(request, templates, now, limits)
+        written = yield from documents(request, pods, now, limits)
         for ref, spec in zip(refs(request), written, strict=True):
+            yield
             whole = {**spec, "origin": f"{ref}#{uuid4().hex}"}
             drafts.append((spec_codec.read(whole, ref, now, limits), whole))
         return drafts
@@ -181,6 +185,10 @@ class Booking:
                 if not exc.is_absent and exc.status != HTTPStatus.CONFLICT:
                     raise
         return all(hold is BookingState.ABSENT for hold in self.look(request).holds)
+
+
+def _invalid(error: InvalidInput) -> NoBooking:
+    return NoBooking(ConditionReason.INVALID_POD_TEMPLATE, str(error), is_final=True)
 
 
 def refused(error: ReserverError) -> NoBooking:

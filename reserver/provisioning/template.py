@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import msgspec
@@ -67,11 +67,32 @@ class _Template(WireStruct, frozen=True):
 
 
 class _Object(WireStruct, frozen=True):
+    MOST_BYTES = 262_144
+
     template: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+def pod_of(template: bytes, path: str) -> bytes:
+    """Return the pod of a PodTemplate, both as JSON.
+
+    Raises:
+        InvalidInput: at `path` (`place`), the PodTemplate is too long, or malformed.
+    """
+    try:
+        pod = bytes(decode(_Object, template).template)
+        check_bytes(len(pod), TENANT.spec_bytes)
+    except InvalidInput as exc:
+        raise of_request(exc.under(path)) from exc
+    return pod
+
+
+def place(index: int, pod_set: PodSet) -> str:
+    """Return the path of the PodTemplate of a request's podSet."""
+    return f"spec.podSets[{index}], PodTemplate {pod_set.template}"
+
+
 def document(
-    request: ProvisioningRequest, pod_set: PodSet, template: bytes, now: float
+    request: ProvisioningRequest, pod_set: PodSet, pod: bytes, now: float
 ) -> dict[str, Any]:
     """Return the spec of the Reservation for a podSet, which begins at `now` (unix seconds).
 
@@ -80,14 +101,12 @@ def document(
     Args:
         request: the request of the podSet.
         pod_set: the podSet.
-        template: the JSON of the PodTemplate.
+        pod: the JSON of the pod of its PodTemplate (`pod_of`).
         now: unix seconds.
 
     Raises:
         InvalidInput: the template is invalid, or has constraints that no placement supports.
     """
-    pod = bytes(decode(_Object, template).template)
-    check_bytes(len(pod), TENANT.spec_bytes)
     amounts = effective(decode(_Template, pod).spec.asking(), Actuated())
     where = placement(pod, leaves="", node="", selector={})
     spec: dict[str, Any] = {
@@ -102,14 +121,14 @@ def document(
 
 
 def documents(
-    request: ProvisioningRequest, templates: Sequence[bytes], now: float, limits: SpecLimits
-) -> list[dict[str, Any]]:
-    """Return the specs of a request's Reservations, smallest slots first.
+    request: ProvisioningRequest, pods: Sequence[bytes], now: float, limits: SpecLimits
+) -> Generator[None, None, list[dict[str, Any]]]:
+    """Return the specs of a request's Reservations in steps, smallest slots first.
 
     A pod claims the oldest reservation that covers it, so small pods do not take large slots.
 
     Args:
-        templates: the JSON of each podSet's PodTemplate.
+        pods: the JSON of the pod of each podSet's PodTemplate (`pod_of`).
         now: the start of the holds, unix seconds.
         limits: the limits on each spec.
 
@@ -118,16 +137,16 @@ def documents(
     """
     found = []
     somewhere = Ref.of_object(request.name.namespace, request.name.name)
-    for index, (pod_set, template) in enumerate(zip(request.pod_sets, templates, strict=True)):
-        where = f"spec.podSets[{index}]"
+    for index, (pod_set, pod) in enumerate(zip(request.pod_sets, pods, strict=True)):
+        yield
         try:
-            written = document(request, pod_set, template, now)
+            written = document(request, pod_set, pod, now)
             check_bytes(len(encode(written)), limits.spec_bytes)
             found.append((spec_codec.read(written, somewhere, now, limits), written))
         except InvalidInput as exc:
             if exc.path == "slots":
-                raise of_request(exc, f"{where}.count") from exc
-            raise of_request(exc.under(f"{where}, PodTemplate {pod_set.template}")) from exc
+                raise of_request(exc, f"spec.podSets[{index}].count") from exc
+            raise of_request(exc.under(place(index, pod_set))) from exc
     try:
         spec_codec.check_set([one for one, _ in found])
     except InvalidInput as exc:

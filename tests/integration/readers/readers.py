@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
+from reserver.cluster.pod import PodName
 from reserver.k8s.objects import constraints, nodes, pods, requests, storage
+from reserver.k8s.objects.budgets import BudgetObject
 from reserver.k8s.objects.constraints import Affinity
 from reserver.k8s.objects.limits import POD, TENANT
 from reserver.k8s.objects.objects import (
@@ -18,10 +21,11 @@ from reserver.k8s.objects.objects import (
 )
 from reserver.k8s.objects.pods import BoundPod, PodObject
 from reserver.maintenance import codec as maintenance
-from reserver.moves import podmove
+from reserver.moves import podmove, podmove_group, surge_object
 from reserver.patches import codec as patches_codec
 from reserver.provisioning import codec as provisioning_codec
 from reserver.provisioning import template
+from reserver.provisioning.model import PodSet, ProvisioningRequest
 from reserver.rebalance import metrics_api as node_metrics
 from reserver.rebalance.metrics_api import read_node_metrics
 from reserver.stores import quota_codec
@@ -67,6 +71,8 @@ RAW: dict[tuple[type, str], Any] = {
     (provisioning_codec.RequestObject, "spec"): provisioning_codec._Spec,
     (provisioning_codec.RequestObject, "status"): provisioning_codec._Status,
     (template._Object, "template"): template._Template,
+    (podmove_group.PodMoveGroupObject, "spec"): podmove_group._Spec,
+    (podmove_group.PodMoveGroupObject, "status"): list[Any],
 }
 """The types of raw JSON parts."""
 
@@ -124,6 +130,15 @@ def decoded(kind: Any) -> Callable[[bytes], object]:
     return lambda raw: decode(kind, raw)
 
 
+def bounded(kind: Any, read: Callable[[bytes], object]) -> Reader:
+    return Reader(kind, kind.MOST_BYTES, read)
+
+
+def templated(pod: bytes) -> object:
+    request = ProvisioningRequest(name=PodName("shop", "job"), uid="u")
+    return template.document(request, PodSet("worker", 1), pod, NOW)
+
+
 READERS: dict[str, Reader] = {
     "pod": Reader(PodObject, POD.object_bytes, valued(PodObject)),
     "pod that is not read": Reader(BoundPod, OBJECT, decoded(BoundPod)),
@@ -172,6 +187,21 @@ READERS: dict[str, Reader] = {
         lambda raw: decode(maintenance.WindowObject, raw).said(),
     ),
     "spec of a MaintenanceWindow": Reader(maintenance._Spec, maintenance.MOST_BYTES, window),
+    "PodDisruptionBudget": bounded(BudgetObject, valued(BudgetObject)),
+    "PodMoveGroup": Reader(
+        podmove_group.PodMoveGroupObject, OBJECT, decoded(podmove_group.PodMoveGroupObject)
+    ),
+    "ReplicaSet": bounded(
+        surge_object.ReplicaSetObject,
+        lambda raw: surge_object.unfit_set(decode(surge_object.ReplicaSetObject, raw)),
+    ),
+    "Deployment": bounded(
+        surge_object.DeploymentObject,
+        lambda raw: decode(surge_object.DeploymentObject, raw).unfit(),
+    ),
+    "surging pod": bounded(surge_object.SurgingPod, decoded(surge_object.SurgingPod)),
+    "PodTemplate": bounded(template._Object, partial(template.pod_of, path="")),
+    "pod of a PodTemplate": Reader(template._Template, TENANT.spec_bytes, templated),
     "NodeMetric": Reader(
         node_metrics._NodeMetric,
         OBJECT,

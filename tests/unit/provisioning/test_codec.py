@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reserver.base.pacer import outcome
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import TENANT
@@ -20,7 +21,7 @@ from reserver.provisioning.model import (
     PodSet,
     ProvisioningRequest,
 )
-from reserver.provisioning.template import document, documents
+from reserver.provisioning.template import document, documents, place, pod_of
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec import spec_codec
 
@@ -106,7 +107,7 @@ def test_conditions_of_others_stay_and_ours_keep_their_time_until_they_change() 
 def held(template: dict[str, Any], pods: int = 3) -> dict[str, Any]:
     request = ProvisioningRequest(name=PodName("shop", "job"), uid="0123456789", valid_s=60.0)
     body = json.dumps({"metadata": {"name": "worker"}, "template": template}).encode()
-    found = document(request, PodSet("worker", pods), body, NOW)
+    found = document(request, PodSet("worker", pods), pod_of(body, ""), NOW)
     spec_codec.read(found, Ref.of_object("shop", "job"), NOW, TENANT)  # Reserver takes it.
     return found
 
@@ -158,17 +159,18 @@ def asking(template: dict[str, Any], counts: tuple[int, ...]) -> list[dict[str, 
     pod_sets = tuple(PodSet("worker", count) for count in counts)
     request = ProvisioningRequest(name=PodName("shop", "job"), uid="0123456789", pod_sets=pod_sets)
     body = json.dumps({"template": template}).encode()
-    return documents(request, [body] * len(counts), NOW, TENANT)
+    pods = [pod_of(body, place(index, each)) for index, each in enumerate(pod_sets)]
+    return outcome(documents(request, pods, NOW, TENANT))
 
 
 def test_the_smallest_slots_are_written_first() -> None:
     def template(cpu: str) -> bytes:
         container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
-        return json.dumps({"template": {"spec": {"containers": [container]}}}).encode()
+        return json.dumps({"spec": {"containers": [container]}}).encode()
 
     pod_sets = (PodSet("large", 1), PodSet("small", 2))
     request = ProvisioningRequest(name=PodName("shop", "job"), uid="0123456789", pod_sets=pod_sets)
-    written = documents(request, [template("4"), template("1")], NOW, TENANT)
+    written = outcome(documents(request, [template("4"), template("1")], NOW, TENANT))
     assert [(each["resources"]["cpu"], each["slots"]) for each in written] == [("1", 2), ("4", 1)]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.moves.api_server import SETS
 from tests.unit.moves.surge_world import DEPLOYMENT, HASH, SurgeWorld
 from tests.unit.moves.surging.copies import UNFIT, begun, beside_one_that_is_not_ready, moved
 
@@ -65,3 +66,22 @@ async def test_a_pod_without_a_node_does_not_fall_back_to_an_eviction() -> None:
     world.schedules = True
     status = await world.settle()
     assert (status["reason"], world.evictions, status.get("fallback")) == ("Landed", [], None)
+
+
+@pytest.mark.parametrize(
+    ("large", "named"), [(f"{SETS}/web", "replicasets/web"), (DEPLOYMENT, "deployments/web")]
+)
+async def test_a_workload_that_is_too_large_to_be_read_is_moved_by_eviction(
+    large: str, named: str
+) -> None:
+    fill = [{"name": "a"}] * 100_000
+    world = await begun()
+    if large == DEPLOYMENT:
+        world.api.objects[DEPLOYMENT]["spec"]["env"] = fill
+    else:
+        world.set_spec["template"] = {"spec": {"env": fill}}
+    status = await world.settle()
+    assert (status["phase"], status["reason"]) == ("Succeeded", "Landed")
+    assert f"{named}: " in status["fallback"]
+    assert "bytes are too many to be read" in status["fallback"]
+    assert "web-0" in world.evictions

@@ -1,0 +1,83 @@
+"""Large PodTemplates: read one by one, in steps, up to a bound."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from reserver.cluster.pod import PodName
+from reserver.errors import InvalidInput
+from reserver.k8s.objects.limits import TENANT
+from reserver.provisioning.model import MOST_POD_SETS, PodSet, ProvisioningRequest
+from reserver.provisioning.template import _Object, documents, place, pod_of
+from tests.builders import NOW
+from tests.cpu import MOST_S, least_cpu_s, longest_step_s
+from tests.unit.moves.api_server import SEATS
+from tests.unit.provisioning.shop import TEMPLATES, Shop, asked
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+LONGEST = _Object.MOST_BYTES
+POD: dict[str, Any] = {"spec": {"containers": [{"name": "main"}]}}
+
+
+def template(labels: int = 0, pod: Any = POD) -> bytes:
+    metadata = {"name": "t", "labels": {f"l{number}": "" for number in range(labels)}}
+    return json.dumps({"metadata": metadata, "template": pod}).encode()
+
+
+def widest(number: int) -> dict[str, Any]:
+    """Return a pod with as many terms as fit."""
+    values = [f"v{value}-{number}" for value in range(64)]
+    terms = [
+        {"matchExpressions": [{"key": f"k{term}", "operator": "In", "values": values}]}
+        for term in range(16)
+    ]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    return {"spec": {"containers": [{"name": "c"}] * 1_000, "affinity": affinity}}
+
+
+@pytest.mark.parametrize("size", [LONGEST + 1, 1_500_000])
+def test_one_that_is_too_long_is_refused_unread_with_the_place(size: int) -> None:
+    long = template() + b" " * (size - len(template()))
+    with pytest.raises(InvalidInput) as refused:
+        pod_of(long, place(3, PodSet("worker", 1)))
+    assert refused.value.path == "spec.podSets[3], PodTemplate worker"
+    assert str(size) in refused.value.problem
+    assert str(LONGEST) in refused.value.remedy
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_000])
+def test_only_its_pod_is_kept(size: int) -> None:
+    assert json.loads(pod_of(template(labels=size), "")) == POD
+
+
+def test_the_largest_are_read_in_short_steps() -> None:
+    pods = [pod_of(template(pod=widest(number)), "") for number in range(MOST_POD_SETS)]
+    assert max(map(len, pods)) > TENANT.spec_bytes // 2
+    sets = tuple(PodSet(f"t{number}", 1) for number in range(MOST_POD_SETS))
+    request = ProvisioningRequest(name=PodName("shop", "job"), uid="u", pod_sets=sets)
+    each_s = longest_step_s(lambda: iter(documents(request, pods, NOW, TENANT)))
+    assert each_s < MOST_S / 4
+    assert len(list(documents(request, pods, NOW, TENANT))) == MOST_POD_SETS
+
+    def longest(number: int) -> bytes:
+        return template(labels=12_000 + number, pod=widest(number))
+
+    assert LONGEST // 2 < len(longest(0)) < LONGEST
+    assert least_cpu_s(longest, lambda raw: pod_of(raw, "")) < MOST_S / 4
+
+
+@pytest.mark.parametrize(
+    "fill", [{"labels": {"a": "b" * LONGEST}}, {"annotations": {"a": "b" * LONGEST}}]
+)
+async def test_a_request_with_one_fails_for_good(fill: dict[str, Any]) -> None:
+    def grow(shop: Shop) -> None:
+        shop.api.add(TEMPLATES, {"metadata": {"name": "driver", **fill}, "template": POD})
+        shop.is_over = lambda: shop.holds("Failed")
+
+    shop = await asked(grow)
+    await shop.settle()
+    assert shop.said["Failed"] == ("True", "InvalidPodTemplate")
+    assert not shop.api.of(SEATS)
