@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from reserver.errors import ApiError
 from reserver.k8s.client import ApiClient
+from reserver.k8s.objects.objects import ResourceMetadata
+from reserver.k8s.objects.times import parse_moment
 from reserver.k8s.watch.object_view import Key, ObjectView
 from reserver.k8s.work_queue import WorkQueue
 from reserver.moves.groups import key_of
@@ -43,7 +45,7 @@ class DeclaredGroups:
         self._clock = clock
         self._moves = moves
         self._changed = changed
-        self._known: dict[str, PodMoveGroupObject] = {}
+        self._known: dict[str, ResourceMetadata] = {}
         self.members: dict[str, frozenset[GroupMember]] = {}
         self.queue = WorkQueue[str]("move groups")
 
@@ -59,7 +61,7 @@ class DeclaredGroups:
 
     def _seen(self, item: PodMoveGroupObject) -> None:
         name = item.metadata.name
-        self._known[name] = item
+        self._known[name] = item.metadata
         self.queue.add(name)
         self.members[name] = item.members()
         self._changed()
@@ -94,21 +96,25 @@ class DeclaredGroups:
         if move.is_over and move.spec.group.across:
             self.queue.add(move.spec.group.name)
 
-    def _left(self, known: PodMoveGroupObject) -> float:
+    def _left(self, known: ResourceMetadata) -> float:
         """Return the seconds until the next look at a PodMoveGroup; 0 to delete it now."""
-        name = known.metadata.name
+        name = known.name
         members = [self._moves.get(each.move) for each in self.members.get(name, ())]
         moves = [each.move for each in members if each is not None and each.move is not None]
         own = [move for move in moves if key_of(move, self.members) == ("", name)]
         if any(not move.is_over for move in own):
             return KEPT_S  # The end of the last one queues it.
         is_over = 0 < len(own) == len(members)
-        return 0.0 if is_over else max(0.0, known.created_at + KEPT_S - self._clock())
+        return (
+            0.0
+            if is_over
+            else max(0.0, parse_moment(known.creation_timestamp) + KEPT_S - self._clock())
+        )
 
-    async def _delete(self, known: PodMoveGroupObject) -> None:
-        name = known.metadata.name
+    async def _delete(self, known: ResourceMetadata) -> None:
+        name = known.name
         try:
-            await self._client.delete(path(name), {"preconditions": {"uid": known.metadata.uid}})
+            await self._client.delete(path(name), {"preconditions": {"uid": known.uid}})
         except ApiError as exc:
             if not exc.is_absent:
                 self.queue.failed(name, exc)

@@ -9,8 +9,7 @@ import msgspec
 
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput, under
-from reserver.k8s.objects.objects import Metadata, StrictStruct, decode
-from reserver.k8s.objects.times import parse_moment
+from reserver.k8s.objects.objects import CustomResource, StrictStruct, decode
 from reserver.moves.model import MOST_IN_GROUP, GroupMember
 from reserver.stores.object.codec import API_VERSION
 
@@ -33,20 +32,8 @@ class _Spec(StrictStruct, frozen=True):
     members: tuple[MemberObject, ...]
 
 
-class _GroupMetadata(Metadata, frozen=True):
-    creation_timestamp: str = ""
-
-
-class PodMoveGroupObject(msgspec.Struct, frozen=True):
-    """A PodMoveGroup on the wire; its spec stays raw, so a broken one does not hide it."""
-
-    metadata: _GroupMetadata = _GroupMetadata()
-    spec: msgspec.Raw = msgspec.Raw(b"")
-
-    @property
-    def created_at(self) -> float:
-        """The creation, unix seconds."""
-        return parse_moment(self.metadata.creation_timestamp)
+class PodMoveGroupObject(CustomResource, frozen=True):
+    """A PodMoveGroup on the wire."""
 
     def members(self) -> frozenset[GroupMember]:
         """Return the members.

@@ -14,17 +14,17 @@ from reserver.grpc import service
 from reserver.grpc.concurrency import CallCounts
 from reserver.grpc.selection import MOST_IN_PAGE
 from reserver.http.message import ListenerLimits
-from reserver.k8s.objects import limits, move_windows
+from reserver.k8s.objects import budgets, limits, move_windows
 from reserver.k8s.objects.limits import HOME, POD, TENANT
 from reserver.maintenance import codec as windows
-from reserver.moves import podmove, podmove_group
+from reserver.moves import podmove, podmove_group, surge_object
 from reserver.moves.index import MOST_ENDED, MOST_MOVES, MOST_MOVES_IN_ALL
 from reserver.moves.model import MOST_IN_GROUP
 from reserver.moves.windows import _MOST_LOOKS
 from reserver.patches.book import MOST_MERGED, MOST_PATCHES
 from reserver.patches.codec import MOST_PODS
 from reserver.patches.model import MOST_BYTES
-from reserver.provisioning import codec
+from reserver.provisioning import codec, template
 from reserver.provisioning.model import MOST_POD_SETS
 from reserver.provisioning.observe import MOST_REQUESTS
 from reserver.reservations import accounts
@@ -78,7 +78,14 @@ ROWS: dict[str, list[float]] = {
         move_windows.MOST_WINDOWS,
         _MOST_LOOKS,
     ],
-    "copy of a surge": [],
+    "ReplicaSet of a surge": [surge_object.ReplicaSetObject.MOST_BYTES],
+    "PodDisruptionBudget": [
+        budgets.BudgetObject.MOST_BYTES,
+        budgets.MOST_TERMS,
+        budgets.MOST_VALUES,
+        budgets.MOST_BUDGETS,
+    ],
+    "metadata of Reserver's objects": [POD.labels, POD.part_bytes],
     "accounts": [
         account_codec.MOST_BYTES,
         accounts.MOST_WEEKS,
@@ -102,7 +109,7 @@ ROWS: dict[str, list[float]] = {
         limits.SET_SLOTS_BESIDE_EACH_OTHER,
         MOST_REQUESTS,
     ],
-    "PodTemplate": [MOST_POD_SETS],
+    "PodTemplate": [template._Object.MOST_BYTES, MOST_POD_SETS],
     "Pod": [*POD[:6], POD.things, POD.claims, MOST_UNOFFERED],
     "what a CapacityBuffer": [MOST_POD_BYTES, MOST_BUFFERS, MOST_A_TURN],
     "Node": [limits.MOST_OFFERED],

@@ -158,6 +158,9 @@ class PodLimits(NamedTuple):
 
 POD = PodLimits()
 
+MOST_NAME = 253
+"""Most characters of an object's name. What is longer names nothing, and need not be kept whole."""
+
 MOST_OFFERED = 256
 """Most resources of one node: each takes memory in the row of every node."""
 

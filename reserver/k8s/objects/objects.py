@@ -12,10 +12,12 @@ from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from reserver.cluster import quantity
 from reserver.errors import ApiError, InvalidInput
 from reserver.k8s.objects import limits
+from reserver.k8s.objects.kept_metadata import few_labels, own_annotations
 from reserver.k8s.objects.limits import Int32, Int64
 from reserver.k8s.objects.times import show_moment
 from reserver.printable import printable
@@ -98,10 +100,17 @@ class LabelledConfigMap(ConfigMapObject, frozen=True):
 
 
 class ResourceMetadata(LabelledMetadata, frozen=True):
-    """The metadata of a custom resource."""
+    """The metadata of a custom resource, which is kept: without what nobody reads."""
 
     creation_timestamp: str = ""
     generation: Int64 = 0
+
+    def __post_init__(self) -> None:
+        """Forget other annotations than Reserver's, and labels beyond a bound."""
+        if self.labels:
+            force_setattr(self, "labels", few_labels(self.labels))
+        if self.annotations:
+            force_setattr(self, "annotations", own_annotations(self.annotations))
 
 
 class CustomResource(msgspec.Struct, frozen=True):

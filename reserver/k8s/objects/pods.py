@@ -16,7 +16,7 @@ from reserver.cluster.byte_cache import ByteCache, reckoned
 from reserver.cluster.labels import UNREAD, Labels
 from reserver.cluster.pod import GRACE_S, NO_CONTROLLER, ClaimUse, Controller, Pod, PodName
 from reserver.k8s.objects.constraints import BEYOND, Demands, WrittenDemands, pod_demands
-from reserver.k8s.objects.limits import POD, Int32
+from reserver.k8s.objects.limits import MOST_NAME, POD, Int32
 from reserver.k8s.objects.objects import Metadata, WireStruct, decode_part
 from reserver.k8s.objects.pod_annotations import (
     DECISIVE,
@@ -291,7 +291,7 @@ def _claim_uses(pod: str, written: bytes) -> tuple[ClaimUse, ...]:
 
 def _claim_use(pod: str, volume: _Volume) -> ClaimUse | None:
     if volume.persistent_volume_claim is not None:
-        return ClaimUse(volume.persistent_volume_claim.claim_name)
+        return ClaimUse(volume.persistent_volume_claim.claim_name[: MOST_NAME + 1])
     if volume.ephemeral is not None:
         return ClaimUse(f"{pod}-{volume.name}", is_ephemeral=True)
     return None

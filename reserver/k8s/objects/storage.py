@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from reserver.cluster.labels import Labels
 from reserver.cluster.pod import PodName
 from reserver.cluster.storage import ZONE_LABELS, StorageClass, Volume, VolumeClaim
+from reserver.k8s.objects.limits import MOST_NAME
 from reserver.k8s.objects.nodes import Labelled
 from reserver.k8s.objects.objects import Metadata, WireStruct
 from reserver.k8s.objects.pods import Owned, controller_of
@@ -52,16 +53,21 @@ class ClaimObject(WireStruct, frozen=True):
         return VolumeClaim(
             name=PodName(metadata.namespace, metadata.name),
             uid=metadata.uid,
-            volume=spec.volume_name,
+            volume=_name(spec.volume_name),
             is_bound=bool(spec.volume_name) and _BOUND in annotations,
-            storage_class=annotations.get(_OLD_CLASS, spec.storage_class_name or ""),
+            storage_class=_name(annotations.get(_OLD_CLASS, spec.storage_class_name or "")),
             is_lost=self.status.phase == "Lost",
             terminating=metadata.deletion_timestamp is not None,
-            owner_uid=owner.uid if owner else "",
-            selected_node=annotations.get(_SELECTED_NODE, ""),
+            owner_uid=_name(owner.uid) if owner else "",
+            selected_node=_name(annotations.get(_SELECTED_NODE, "")),
             is_exclusive="ReadWriteOncePod" in (spec.access_modes or ()),
             is_shared=not _SHARED.isdisjoint(spec.access_modes or ()),
         )
+
+
+def _name(text: str) -> str:
+    """Return a text, or the beginning of one that is too long to name anything."""
+    return text[: MOST_NAME + 1]
 
 
 class _VolumeAffinity(WireStruct, frozen=True):

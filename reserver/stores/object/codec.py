@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from reserver.errors import InvalidInput
 from reserver.k8s.objects import names
+from reserver.k8s.objects.kept_metadata import OWN_DOMAIN
 from reserver.k8s.objects.limits import (
     MOST_LABELS,
+    POD,
     Int32,
     Int64,
     check_count,
@@ -33,9 +36,6 @@ COLLECTION = f"/apis/{API_VERSION}/reservations"
 """The path of all Reservations of a cluster."""
 
 _MOVE = "PodMove"
-
-OWN_DOMAIN = "reserver.io/"
-"""The prefix of the labels that only Reserver writes."""
 
 SET_LABEL = f"{OWN_DOMAIN}set"
 """The label of each member of a set: the id of the set."""
@@ -124,17 +124,27 @@ class ObjectMetadata(ResourceMetadata, frozen=True):
 
     owner_references: list[OwnerReference] | None = None
 
+    def __post_init__(self) -> None:
+        """Forget other owners than the controller, and that too if a text of it is too long."""
+        super().__post_init__()
+        if self.owner_references:
+            controller = next((each for each in self.owner_references if each.controller), None)
+            kept = [controller] if controller and _is_short(controller) else None
+            force_setattr(self, "owner_references", kept)
+
+    @property
+    def _controller(self) -> OwnerReference | None:
+        return next(iter(self.owner_references or ()), None)
+
     @property
     def controller_uid(self) -> str:
         """The UID of its controller; empty without one."""
-        owners = self.owner_references or ()
-        return next((owner.uid for owner in owners if owner.controller), "")
+        return self._controller.uid if self._controller else ""
 
     @property
     def is_seat(self) -> bool:
         """Whether its controller is a PodMove."""
-        owners = self.owner_references or ()
-        return any(owner.controller and owner.kind == _MOVE for owner in owners)
+        return self._controller is not None and self._controller.kind == _MOVE
 
     @property
     def volume_claims(self) -> tuple[str, ...]:
@@ -182,6 +192,11 @@ class ReservationObject(CustomResource, frozen=True):
     def stored_status(self) -> ReservationStatus | None:
         """Return the status; None if it is absent, or not in the form that Reserver writes."""
         return decode_or_none(ReservationStatus, self.status)
+
+
+def _is_short(owner: OwnerReference) -> bool:
+    texts = (owner.kind, owner.name, owner.uid, owner.api_version)
+    return sum(map(len, texts)) <= POD.part_bytes
 
 
 def path(ref: Ref) -> str:

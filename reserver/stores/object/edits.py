@@ -61,13 +61,16 @@ def replacement(
 
     Args:
         of: the cached metadata of the object.
-        seen: the cached spec.
+        seen: the cached spec; empty if it is not kept: then the whole object must be unchanged.
         text: the new spec, as JSON.
         labels: labels to set, or with None to remove; other labels stay.
     """
+    unchanged: dict[str, object] = {"path": "/spec", "value": msgspec.Raw(seen)}
+    if not seen:
+        unchanged = {"path": "/metadata/resourceVersion", "value": of.resource_version}
     return [
         {"op": "test", "path": "/metadata/uid", "value": of.uid},
-        {"op": "test", "path": "/spec", "value": msgspec.Raw(seen)},
+        {"op": "test", **unchanged},
         {"op": "replace", "path": "/spec", "value": msgspec.Raw(text.encode())},
         *_labelling(labels, of.labels or {}),
     ]

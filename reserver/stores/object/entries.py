@@ -1,9 +1,8 @@
 """Reads Reservation objects as entries, up to a bound for each namespace, and tracks their sets.
 
 The API server writes one object at a time. So the first member of a set is marked as unfinished
-until all members are written. The next Reserver that starts rolls such a set back: it marks the
-first member as abandoned, so that no writer can finish the set, and then deletes all members
-(docs/adr/0012).
+until all are written. The next Reserver rolls such a set back: it marks that member as abandoned,
+so that no writer finishes the set, and then deletes all members (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -178,8 +177,7 @@ class ObjectReading:
         is exempt from the bound, as it may hold.
         """
         known = self._read(item, before, is_pending=is_pending)
-        more = known.is_read - (before is not None and before.is_read)
-        self._count(item.metadata.namespace, more)
+        self._count(item.metadata.namespace, known.is_read - bool(before and before.is_read))
         return known
 
     def forget(self, namespace: str, known: KnownObject) -> None:
@@ -203,7 +201,9 @@ class ObjectReading:
             entries = self.entries(item)
         if faults:
             entries = replace(entries, problems=(EntryProblem(item.ref, faults[0]),))
-        return KnownObject(item.metadata, bytes(item.spec), entries, status)
+        is_short = len(item.spec) <= limits_at(item.ref, self._home).spec_bytes
+        spec = bytes(item.spec) if is_short or entries.reservations else b""
+        return KnownObject(item.metadata, spec, entries, status)
 
     def _is_full(self, namespace: str) -> bool:
         return self._read_in.get(namespace, 0) >= MOST_OBJECTS and namespace != self._home

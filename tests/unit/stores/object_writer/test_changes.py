@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from reserver.errors import ApiError
+from reserver.k8s.objects.limits import HOME
 from reserver.stores.edits import Edit
 from tests.unit.k8s.fakes import OVERTAKEN, refused
 from tests.unit.stores.desks import item, text
@@ -31,6 +32,22 @@ async def test_a_change_names_what_it_was_made_for_and_waits_until_it_is_seen(de
         {"op": "replace", "path": "/spec", "value": json.loads(wanted)},
     ]
     assert made.held == 3
+
+
+async def test_one_that_was_too_long_to_keep_is_replaced_only_in_the_version_that_was_seen(
+    desk: Make,
+) -> None:
+    long = json.dumps({**item("a")["spec"], "description": "x" * HOME.spec_bytes})
+    made = desk(refused(404))
+    made.show(item("a", 7, spec=long))
+    latest = made.store.latest(ref("a"))
+    assert latest is not None
+    assert not await made.writer.edit(Edit(ref("a"), latest[0], text("a"), "changed"))
+    (request,) = made.client.requests
+    assert request.body[:2] == [
+        {"op": "test", "path": "/metadata/uid", "value": "uid-a"},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+    ]
 
 
 async def test_what_no_watch_has_shown_yet_is_changed_once_one_does(desk: Make) -> None:
