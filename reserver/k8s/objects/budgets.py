@@ -14,7 +14,7 @@ MOST_TERMS = 16
 MOST_VALUES = 64
 """Most values of all these requirements; a label has one."""
 
-MOST_BUDGETS = 500
+MOST_BUDGETS = 1_000
 """Most PodDisruptionBudgets of one namespace that are read."""
 
 _BYTES = 65_536
@@ -28,7 +28,7 @@ TOO_LARGE = (
 """The problem of a budget that is beyond a bound, or malformed."""
 
 TOO_MANY = (
-    f"{_NO_EVICTION}; {MOST_BUDGETS} of a namespace are read: delete some, and write it again"
+    f"{_NO_EVICTION}; {MOST_BUDGETS:,} of a namespace are read: delete some, and write it again"
 )
 """The problem of a budget beyond `MOST_BUDGETS`."""
 

@@ -105,7 +105,7 @@ def test_a_namespace_has_so_many_and_costs_no_other_one(monkeypatch: pytest.Monk
     none = {"matchLabels": {"app": "none"}}
     known = shown(*(raw(none, name) for name in "abc"), raw(terms(99), "d"), raw(none, "e", "farm"))
     assert "c is not read" in refusal(known)
-    assert "500 of a namespace are read: delete some" in refusal(known)
+    assert "1,000 of a namespace are read: delete some" in refusal(known)
     assert not refusal(known, pod("a", namespace="farm"))
     known.drop(PodName("shop", "a"))
     known.drop(PodName("shop", "a"))
