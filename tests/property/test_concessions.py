@@ -58,8 +58,14 @@ class ConcessionsAgainstHolds(RuleBasedStateMachine):
 
     @rule(number=numbers, name=nodes, priority=st.sampled_from([-10, 0, 3]))
     def borrow(self, number: int, name: str, priority: int) -> None:
-        made = pod(f"b{number}", node=name, priority=priority, constraints=BORROWER, cpu="1")
+        on = self.bound_to(number, name)
+        made = pod(f"b{number}", node=on, priority=priority, constraints=BORROWER, cpu="1")
         self.state.pod_seen(made)
+
+    def bound_to(self, number: int, name: str) -> str:
+        """Return the node of a borrower: a bound pod stays there."""
+        known = self.state.pods.get(pod(f"b{number}").name)
+        return known.node if known else name
 
     @rule(number=numbers)
     def end(self, number: int) -> None:
@@ -123,7 +129,8 @@ class OwnSlots(ConcessionsAgainstHolds):
     def claim(self, number: int, name: str, data: st.DataObject) -> None:
         """Have a borrower claim a reservation, which may be shown later."""
         claims = [self.made[data.draw(st.sampled_from(sorted(self.made)))]]
-        made = pod(f"b{number}", node=name, claims=claims, constraints=BORROWER, cpu="1")
+        on = self.bound_to(number, name)
+        made = pod(f"b{number}", node=on, claims=claims, constraints=BORROWER, cpu="1")
         self.state.pod_seen(replace(made, labels={"app": "x"}))
 
     @invariant()
