@@ -87,7 +87,7 @@ class Lending:
         if node in self._loans:
             self.changed(node, only_loans=True)
         if loans and self.is_on:
-            self._loans[node] = tuple(sorted(loans, key=lambda loan: loan.below))
+            self._loans[node] = tuple(starmap(Loan, sorted(_by_priority(loans).items())))
             self._held[node] = held
         else:
             self._loans.pop(node, None)
@@ -168,7 +168,7 @@ class Lending:
             gone: UIDs of borrowers that are not counted.
             repaid: loans, or parts of them, that are not lent any more.
         """
-        if node not in self._loans:
+        if node not in self._loans or node not in self._borrowers:
             return _NOTHING
         if not (gone or repaid):
             return self._lent_on(node).borrowed
@@ -195,9 +195,7 @@ class Lending:
         """Return the amounts that a pod may borrow on a node after it has repaid loans."""
         matched = _matched(_less(self._loans[node], repaid), self._asking_on(node))
         return total(
-            {name: amount - taken.get(name, 0) for name, amount in loan.amounts.items()}
-            for loan, taken in matched
-            if priority < loan.below
+            _minus(loan.amounts, taken) for loan, taken in matched if priority < loan.below
         )
 
     def changed(self, node: str, *, only_loans: bool = False) -> None:
@@ -235,31 +233,28 @@ class Lending:
             is_closed = is_leaving or len(self._borrowers.get(node, ())) >= MOST_BORROWERS
             matched = [*_matched(self._loans[node], asking)]
             borrowed = total(taken for _, taken in matched)
-            left: dict[int, dict[str, int]] = {}
-            for loan, taken in matched:
-                rest = left.setdefault(loan.below, {})
-                for name, amount in loan.amounts.items():
-                    rest[name] = rest.get(name, 0) + amount - taken.get(name, 0)
-            loans = () if is_closed else tuple(starmap(Loan, left.items()))
-            lent = self._lent[node] = _Lent(borrowed, loans)
+            left = [Loan(loan.below, _minus(loan.amounts, taken)) for loan, taken in matched]
+            lent = self._lent[node] = _Lent(borrowed, () if is_closed else left)
         return lent
+
+
+def _by_priority(loans: Iterable[Loan]) -> dict[int, Mapping[str, int]]:
+    """Return the total amounts of loans by priority: one owner may have a hundred on a node."""
+    parts: dict[int, list[Mapping[str, int]]] = {}
+    for loan in loans:
+        parts.setdefault(loan.below, []).append(loan.amounts)
+    return {below: total(each) for below, each in parts.items()}
 
 
 def _less(loans: Sequence[Loan], repaid: Sequence[Loan]) -> Sequence[Loan]:
     """Return loans minus the repaid amounts of the same priority."""
-    if not repaid:
-        return loans
-    owed = [(loan.below, dict(loan.amounts)) for loan in repaid]
-    left = []
-    for loan in loans:
-        amounts = dict(loan.amounts)
-        for below, parts in owed:
-            for name in amounts.keys() & parts.keys() if below == loan.below else ():
-                less = min(amounts[name], parts[name])
-                amounts[name] -= less
-                parts[name] -= less
-        left.append(Loan(loan.below, amounts))
-    return left
+    owed = _by_priority(repaid)
+    return [Loan(below, _minus(lent, owed.get(below, _NOTHING))) for below, lent in loans]
+
+
+def _minus(amounts: Mapping[str, int], less: Mapping[str, int]) -> Mapping[str, int]:
+    """Return amounts reduced by others, to nothing at least."""
+    return {name: amount - min(amount, less.get(name, 0)) for name, amount in amounts.items()}
 
 
 def _beyond(pod: Pod, own: Mapping[str, int] | None) -> Mapping[str, int]:

@@ -101,8 +101,9 @@ class _Row:
         """Sum the amounts of holds, by whether they yield and by resource."""
         parts: dict[tuple[bool, str], list[tuple[float, int]]] = {}
         for hold in sorted(holds, key=lambda hold: hold.since.first):
+            yields, first = hold.yields, hold.since.first
             for resource, amount in hold.amounts.items():
-                parts.setdefault((hold.yields, resource), []).append((hold.since.first, amount))
+                parts.setdefault((yields, resource), []).append((first, amount))
         self._sums = {
             key: ([first for first, _ in row], [*accumulate((n for _, n in row), initial=0)])
             for key, row in parts.items()

@@ -192,13 +192,14 @@ class LedgerView(ReservationView):
             gone: the UIDs of pods that are gone by then.
         """
         lending = self._snapshot.lending
-        if not lending.lends(node):
+        borrowed = lending.borrowed(node)
+        if not borrowed:
             return {}
         slots = [
             Loan(each.lends_below, each.resources) for each in seats if each.lends_below is not None
         ]
         then = lending.borrowed(node, gone, slots)
-        return {name: n - then.get(name, 0) for name, n in lending.borrowed(node).items()}
+        return {name: n - then.get(name, 0) for name, n in borrowed.items()}
 
     def is_offered(self, resource: str) -> bool:
         """Return whether any node offers a resource, or has offered it lately."""
