@@ -8,7 +8,7 @@ a varying message would make kube-scheduler retry without end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress, filterfalse, islice
@@ -18,9 +18,11 @@ from reserver.cluster.pod import Pod
 from reserver.cluster.quantity import total
 from reserver.cluster.snapshot import Snapshot
 from reserver.reservations.reservation import Ref, Reservation
+from reserver.reservations.view import LedgerView
 from reserver.scheduling.fit import (
     NO_SEAT,
     NO_SEATS,
+    Seat,
     Seats,
     fits_beside_holds,
     has_room,
@@ -45,6 +47,27 @@ HELD = "capacity held by reservations"
 BOUND = "bound to another node already"
 
 
+class _OwnSeats:
+    """The seats of a pod by node, summed once for a call: an owner may have a hundred on a node."""
+
+    def __init__(self, pod: Pod, seats: Iterable[Reservation], ledger: LedgerView) -> None:
+        self._pod = pod
+        self._ledger = ledger
+        self._summed: dict[str, Seat] = {}
+        self.on_node: dict[str, list[Reservation]] = {}
+        for seat in seats:
+            self.on_node.setdefault(seat.node, []).append(seat)
+
+    def on(self, nodes: Iterable[str]) -> Seats:
+        """Return the seats on some nodes."""
+        if not self.on_node:
+            return NO_SEATS
+        there = [node for node in nodes if node in self.on_node]
+        new = (seat for node in there if node not in self._summed for seat in self.on_node[node])
+        self._summed.update(seats_by_node(self._pod, new, self._ledger))
+        return {node: self._summed[node] for node in there}
+
+
 def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> FilterVerdict:
     """Return the named nodes that a pod may use, and the reasons against the others.
 
@@ -57,8 +80,9 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
         return _for_bound(pod, names)
     gang = state.gangs.attempt(pod, now) if pod.group else NOBODY
     if not state.ledger.may_concern(pod):
-        return _for_anybody(pod, names, state, (), gang)
+        return _for_anybody(pod, names, state, _OwnSeats(pod, (), state.ledger), gang)
     seats = state.ledger.seats(pod, spent=gang.spent)
+    own = _OwnSeats(pod, seats, state.ledger)
     if not seats:
         awaited = state.ledger.awaited_by(pod)
         if awaited is not None:
@@ -66,9 +90,9 @@ def filter_nodes(pod: Pod, names: Sequence[str], state: State, now: float) -> Fi
             is_shown = state.ledger.succession.knows(pod)
             effects = () if is_shown else (Retry(pod, attempts=1, after_s=SHOWN_S),)
             return FilterVerdict(refused=refused, effects=effects, waits_for=WaitsFor.SEAT)
-        return _for_anybody(pod, names, state, seats, gang)
-    verdict, lost = _for_owner(pod, names, state, seats, gang, now)
-    return replace(verdict or _for_anybody(pod, names, state, seats, gang), lost_seat=lost)
+        return _for_anybody(pod, names, state, own, gang)
+    verdict, lost = _for_owner(pod, names, state, own, gang, now)
+    return replace(verdict or _for_anybody(pod, names, state, own, gang), lost_seat=lost)
 
 
 def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
@@ -83,7 +107,7 @@ def _for_bound(pod: Pod, names: Sequence[str]) -> FilterVerdict:
 
 
 def _for_anybody(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
+    pod: Pod, names: Sequence[str], state: State, seats: _OwnSeats, gang: Attempt
 ) -> FilterVerdict:
     """Return nodes on which a pod takes no held room of others, nodes without holds first.
 
@@ -113,7 +137,7 @@ def _for_owner(
     pod: Pod,
     names: Sequence[str],
     state: State,
-    seats: Sequence[Reservation],
+    seats: _OwnSeats,
     gang: Attempt,
     now: float,
 ) -> tuple[FilterVerdict | None, Reservation | None]:
@@ -121,10 +145,8 @@ def _for_owner(
 
     The second value is the last seat that kube-scheduler has refused.
     """
-    on_node: dict[str, list[Reservation]] = {}
-    for seat in seats:
-        on_node.setdefault(seat.node, []).append(seat)
-    usable = partial(_usable, pod, on_node=on_node, state=state, gang=gang)
+    on_node = seats.on_node
+    usable = partial(_usable, pod, seats=seats, state=state, gang=gang)
     named = frozenset(names)
     enough = 1 if pod.group else len(names) if pod.has_preferences else ANSWER_LIMIT
     if here := list(islice(usable([node for node in on_node if node in named]), enough)):
@@ -135,7 +157,8 @@ def _for_owner(
     was_tried = pod.nominated_node in nodes and any(usable([pod.nominated_node]))
     tried = nodes.index(pod.nominated_node) + 1 if was_tried else 0
     lost = on_node[pod.nominated_node][0] if was_tried else None
-    refused = dict.fromkeys(names, f"waiting for its seat in reservation {seats[0].ref}")
+    first = next(iter(on_node.values()))[0]
+    refused = dict.fromkeys(names, f"waiting for its seat in reservation {first.ref}")
     if lost is not None and state.inflight_binds.has(lost.node, now):
         # As a rule kube-scheduler retries before that, when it has heard of the failure
         # (handleBindingCycleError in pkg/scheduler/schedule_one.go).
@@ -165,26 +188,22 @@ def _with_room(pod: Pod, nodes: Sequence[str], snapshot: Snapshot) -> Iterable[s
 def _usable(
     pod: Pod,
     nodes: Sequence[str],
-    on_node: Mapping[str, Sequence[Reservation]],
+    seats: _OwnSeats,
     state: State,
     gang: Attempt,
 ) -> Iterator[str]:
     """Yield the nodes on which a pod can use its seat, judged lazily."""
     for chunk in _chunks(nodes):
-        seats = (seat for node in chunk for seat in on_node[node])
-        own = with_yields(seats_by_node(pod, seats, state.ledger), pod, chunk, state.ledger)
+        own = with_yields(seats.on(chunk), pod, chunk, state.ledger)
         fits = fits_beside_holds(pod, state.snapshot, own, gang.taken)
         yield from compress(chunk, fits[state.snapshot.rows(chunk)].tolist())
 
 
 def _fits_beside_holds(
-    pod: Pod, names: Sequence[str], state: State, seats: Sequence[Reservation], gang: Attempt
+    pod: Pod, names: Sequence[str], state: State, seats: _OwnSeats, gang: Attempt
 ) -> Bools:
     """Return, for each row, whether a pod fits next to others' holds and promised room."""
-    own: Seats = NO_SEATS
-    if seats:
-        named = frozenset(names)
-        own = seats_by_node(pod, (seat for seat in seats if seat.node in named), state.ledger)
+    own = seats.on(names)
     promised = state.nominations.promised(pod, names, own, state.ledger, gang.has)
     for node, amounts in gang.taken.items():
         promised[node] = total((promised.get(node, {}), amounts))

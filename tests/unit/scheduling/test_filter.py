@@ -122,6 +122,17 @@ def test_of_very_many_seats_an_owner_is_offered_as_many_and_the_others_are_not_j
     assert cost(900) - cost(400) < 500 * 20
 
 
+def test_the_seats_of_an_owner_that_fits_nowhere_are_summed_once() -> None:
+    """With a hundred on each of 500 nodes a call took 0.4 s: they were summed three times."""
+
+    def asked(count: int) -> int:
+        holds = [reservation(f"r{n}", cpu="100m") for n in range(count)]
+        state = state_of(node("worker-1", cpu="32"), *holds)
+        return lines(lambda: filter_nodes(pod("owner", cpu="33"), ["worker-1"], state, NOW))
+
+    assert asked(60) - asked(20) < 40 * 150
+
+
 def test_the_limit_counts_nodes_with_holds_after_those_without() -> None:
     holds = [reservation(f"r{number}", node=f"n{number}", cpu="1") for number in range(150)]
     names = [f"n{number}" for number in range(200)]
