@@ -54,11 +54,15 @@ _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 
 
-class PartObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An item of ``placements``: slots on a node."""
+class PartObject(msgspec.Struct, frozen=True):
+    """An item of ``placements`` in a status, where fields of a newer version are ignored."""
 
     node: str
     slots: int
+
+
+class StrictPart(PartObject, frozen=True, forbid_unknown_fields=True):
+    """An item of ``placements`` in a spec, where `newer_fields` tells of unknown fields."""
 
 
 def read(

@@ -33,7 +33,7 @@ from reserver.stores.codec import lifetime_codec, owner_codec, placement_codec, 
 from reserver.stores.codec.decode_errors import misfit
 from reserver.stores.codec.lifetime_codec import LifetimeFields
 from reserver.stores.codec.owner_codec import OwnerEntry, Owners
-from reserver.stores.codec.placement_codec import PartObject
+from reserver.stores.codec.placement_codec import StrictPart
 from reserver.stores.codec.slot_rules import LendFields, NodesFields
 
 _ORIGIN = re.compile(
@@ -69,7 +69,7 @@ class EntrySpec(SpecFields, kw_only=True):
     """A spec in a ConfigMap, which has no status."""
 
     # The nodes chosen by Reserver, which alone writes this field.
-    placements: list[PartObject] = msgspec.field(default_factory=list)
+    placements: list[StrictPart] = msgspec.field(default_factory=list)
 
 
 def read(

@@ -4,13 +4,28 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import inspect
 
 from reserver.cluster.labels import NOTHING
 from reserver.errors import InvalidInput
+from reserver.k8s.lease import LeaseObject
+from reserver.maintenance.codec import WindowStatusObject
+from reserver.moves.podmove_status import StatusObject
+from reserver.patches.status_codec import PatchStatus
 from reserver.reservations.owner import OwnerRule
+from reserver.reservations.placement import Part
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.reservation import Ref
+from reserver.stores.archive import ArchivedReservation
 from reserver.stores.codec import newer_fields
+from reserver.stores.codec.placement_codec import StrictPart
+from reserver.stores.codec.spec_codec import EntrySpec
+from reserver.stores.configmap.companion_codec import CompanionObject
+from reserver.stores.configmap.status_codec import EntryStatus
+from reserver.stores.object.codec import ReservationStatus
+from reserver.stores.object.entries import read_object
+from reserver.stores.object.status_codec import recorded
+from reserver.stores.quota_codec import QuotaStatus
 from tests.builders import NOW, held
 from tests.unit.stores import companions
 from tests.unit.stores.companions import answer
@@ -150,3 +165,50 @@ async def test_an_object_holds_and_says_what_is_ignored() -> None:
     assert world.warned == [("FieldsIgnored", valid[2])]
     world.put(made(status=status, tenancy=1, slotsPerPod=2, revision=2))
     assert not await world.write()
+
+
+def strict(kind: inspect.Type) -> set[type]:
+    """Return the structs within a type that refuse unknown fields."""
+    found = set[type]()
+    if isinstance(kind, inspect.StructType):
+        found = {kind.cls} if kind.forbid_unknown_fields else found
+        found |= {each for field in kind.fields for each in strict(field.type)}
+    for part in ("item_type", "value_type"):
+        found |= strict(getattr(kind, part)) if hasattr(kind, part) else set()
+    return found.union(*map(strict, getattr(kind, "types", ())))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ReservationStatus,
+        EntryStatus,
+        CompanionObject,
+        ArchivedReservation,
+        QuotaStatus,
+        PatchStatus,
+        WindowStatusObject,
+        StatusObject,
+        LeaseObject,
+    ],
+)
+def test_what_reserver_writes_for_itself_may_have_fields_of_a_newer_version(kind: type) -> None:
+    """Else a rollback would drop all that a status records."""
+    assert not strict(inspect.type_info(kind))
+    assert strict(inspect.type_info(EntrySpec)) > {StrictPart}
+
+
+def test_the_place_and_the_claims_of_a_newer_version_are_kept() -> None:
+    part = {"node": "worker-2", "slots": 3, "zone": "a"}
+    claim = {"pod": "shop/a", "uid": "u1", "node": "worker-2", "at": "2030-01-01T00:00:00Z"}
+    status = {"phase": "Active", "observedGeneration": 1, "claimed": 1, "conditions": []}
+    status |= {"placements": [part], "claims": [claim | {"seat": 1}], "zones": 1}
+    placed = made(node="", slots=3, status=status)
+    (kept,) = read_object(placed, NOW, "reserver-system").reservations
+    assert kept.placed == (Part("worker-2", 3),)
+    found = placed.stored_status()
+    assert found is not None
+    assert recorded(found) == {"u1": "worker-2"}
+    written, said = newer_fields.read(spec(node="", slots=3, placements=[part]), REF, NOW)
+    assert written.placed == kept.placed
+    assert said.endswith("placements[0].zone")
