@@ -106,7 +106,8 @@ def owner_reference(request: ProvisioningRequest) -> dict[str, object]:
 def read_object(item: RequestObject) -> ProvisioningRequest:
     """Return a ProvisioningRequest of Reserver's class with its conditions.
 
-    An invalid request has a `problem`.
+    An invalid request has a `problem`. Its podSets are kept if they are valid: the names of its
+    Reservations follow from them, and these may have been written by a newer version.
     """
     request = ProvisioningRequest(
         name=item.name, uid=item.metadata.uid, said=_said(item.conditions())
@@ -114,11 +115,11 @@ def read_object(item: RequestObject) -> ProvisioningRequest:
     try:
         check_number(len(item.spec), "", MOST_BYTES, "bytes")
         spec = decode(_Spec, item.spec)
-        pod_sets = tuple(_pod_sets(spec.pod_sets))
+        request = replace(request, pod_sets=tuple(_pod_sets(spec.pod_sets)))
         valid_s, retries = _parameters(spec.parameters or {})
     except InvalidInput as exc:
         return replace(request, problem=str(of_request(exc.under("spec"))))
-    return replace(request, pod_sets=pod_sets, valid_s=valid_s, retries=retries)
+    return replace(request, valid_s=valid_s, retries=retries)
 
 
 def of_request(error: InvalidInput, path: str = "") -> InvalidInput:

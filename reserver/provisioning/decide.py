@@ -73,11 +73,11 @@ def advance(request: ProvisioningRequest, seen: BookingObservation) -> StepResul
     has_some = any(hold is not BookingState.ABSENT for hold in seen.holds)
     if request.has_ended:
         return StepResult(request.said, releases=has_some)
-    if request.problem:
+    if request.problem and not request.holds(Kind.PROVISIONED):
         return StepResult(
             _with(request, _failed(request.reason, request.problem)), releases=has_some
         )
-    if request.holds(Kind.PROVISIONED):
+    if request.holds(Kind.PROVISIONED):  # A newer version may have read what this one cannot.
         over = _over(request, seen)
         return (
             StepResult(_with(request, over), releases=has_some)

@@ -88,7 +88,7 @@ class ProvisioningRequest:
     Attributes:
         name: namespace and name.
         uid: distinguishes it from an earlier request of the same name.
-        pod_sets: its podSets; empty if invalid.
+        pod_sets: its podSets; empty if they are invalid.
         valid_s: the validity of its booking, in seconds.
         retries: whether it waits for room; else it fails without room.
         problem: why it cannot be carried out; empty if it can.

@@ -124,6 +124,18 @@ def test_what_cannot_be_read_fails_and_holds_nothing() -> None:
     assert (step.books, step.releases) == (False, False)
 
 
+def test_what_is_provisioned_does_not_fail_because_it_cannot_be_read() -> None:
+    """A rollback to a version without one of its parameters failed it, and released nothing."""
+    problem = "spec.parameters.brandNew: hold.reserver.io has no such parameter"
+    newer = having(ACCEPTED, PROVISIONED, problem=problem)
+    step = advance(newer, BookingObservation((H, H)))
+    assert (step.said, step.releases) == (newer.said, False)
+    over = advance(newer, BookingObservation((H, E)))
+    assert (over.said[Kind.BOOKING_EXPIRED].holds, over.releases) == (True, True)
+    begun = advance(having(ACCEPTED, problem=problem), BookingObservation((H, H)))
+    assert (begun.said[Kind.FAILED].reason, begun.releases) == ("InvalidSpec", True)
+
+
 @given(
     ended=st.sampled_from([Kind.FAILED, Kind.BOOKING_EXPIRED, Kind.CAPACITY_REVOKED]),
     holds=st.tuples(st.sampled_from(BookingState), st.sampled_from(BookingState)),
