@@ -48,8 +48,9 @@ class _Asking(NamedTuple):
 
 
 class _Lent(NamedTuple):
-    """The borrowed room of a node, and the remaining loans, one for each priority."""
+    """The loans of a node, the borrowed room, and the remaining loans, one for each priority."""
 
+    loans: Sequence[Loan]
     borrowed: Mapping[str, int]
     left: Sequence[Loan]
 
@@ -74,7 +75,7 @@ class Lending:
             lambda _, __: _NO_SLOTS
         )
         self._held: dict[str, Mapping[str, int]] = {}
-        self._loans: dict[str, tuple[Loan, ...]] = {}
+        self._loans: dict[str, Sequence[Loan]] = {}
         self._borrowers: dict[str, dict[str, Pod]] = {}
         self._recalled: dict[str, float] = {}
         self._reopens_at = inf
@@ -87,7 +88,7 @@ class Lending:
         if node in self._loans:
             self.changed(node, only_loans=True)
         if loans and self.is_on:
-            self._loans[node] = tuple(starmap(Loan, sorted(_by_priority(loans).items())))
+            self._loans[node] = loans  # An edit sets them several times: they are summed later.
             self._held[node] = held
         else:
             self._loans.pop(node, None)
@@ -172,7 +173,7 @@ class Lending:
             return _NOTHING
         if not (gone or repaid):
             return self._lent_on(node).borrowed
-        loans = _less(self._loans[node], repaid)
+        loans = _less(self._lent_on(node).loans, repaid)
         leaving = frozenset(gone)
         asking = [each for each in self._asking_on(node) if each.pod.uid not in leaving]
         return total(taken for _, taken in _matched(loans, asking))
@@ -193,7 +194,7 @@ class Lending:
 
     def left_beside(self, priority: int, node: str, repaid: Sequence[Loan]) -> Mapping[str, int]:
         """Return the amounts that a pod may borrow on a node after it has repaid loans."""
-        matched = _matched(_less(self._loans[node], repaid), self._asking_on(node))
+        matched = _matched(_less(self._lent_on(node).loans, repaid), self._asking_on(node))
         return total(
             _minus(loan.amounts, taken) for loan, taken in matched if priority < loan.below
         )
@@ -231,10 +232,11 @@ class Lending:
             asking = self._asking_on(node)
             is_leaving = any(pod.terminating and not pod.lingers for pod, _ in asking)
             is_closed = is_leaving or len(self._borrowers.get(node, ())) >= MOST_BORROWERS
-            matched = [*_matched(self._loans[node], asking)]
+            loans = [*starmap(Loan, sorted(_by_priority(self._loans[node]).items()))]
+            matched = [*_matched(loans, asking)]
             borrowed = total(taken for _, taken in matched)
             left = [Loan(loan.below, _minus(loan.amounts, taken)) for loan, taken in matched]
-            lent = self._lent[node] = _Lent(borrowed, () if is_closed else left)
+            lent = self._lent[node] = _Lent(loans, borrowed, () if is_closed else left)
         return lent
 
 

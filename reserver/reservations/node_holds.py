@@ -62,12 +62,6 @@ class Hold:
         return inf if self.reservation.is_whole else self.slots
 
     @property
-    def loan(self) -> Loan | None:
-        """Its loan; None if it lends nothing."""
-        below = self.reservation.lends_below
-        return None if below is None or not self.amounts else Loan(below, self.amounts)
-
-    @property
     def standing(self) -> tuple[bool, float, float]:
         """The sort key for the holds of one owner, the first turn first."""
         return (self.yields, self.since.last, self.since.first)
@@ -276,8 +270,12 @@ class NodeHolds:
 
     def loans(self, node: str, but: Container[Ref] = ()) -> list[Loan]:
         """Return the loans of a node's holds, except those of some reservations."""
-        holds = (each for each in self._lending.get(node, ()) if each.reservation.ref not in but)
-        return [loan for hold in holds if (loan := hold.loan) is not None]
+        return [
+            Loan(below, hold.amounts)
+            for hold in self._lending.get(node, ())
+            if (below := hold.reservation.lends_below) is not None
+            and hold.reservation.ref not in but
+        ]
 
     def _count(self, hold: Hold, amounts: Mapping[str, int]) -> None:
         """Count a tenant's hold with its new amounts in the ceiling."""

@@ -228,7 +228,7 @@ def test_holds_that_lend_to_nobody_yet_cost_an_edit_few_steps_for_each() -> None
         after = reservation("r0", lends_below=8, cpu="200m")
         return lines(lambda: state.ledger.put(after))
 
-    assert edited(60) - edited(20) < 40 * 40
+    assert edited(60) - edited(20) < 40 * 20
 
 
 @pytest.mark.parametrize("seed", range(20))
