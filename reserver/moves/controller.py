@@ -196,7 +196,8 @@ class MoveController(Listener):
         step = advance(move, seen, now)
         if came := step.move.status.replacement.uid:  # So no other move counts the same pod.
             self.moves.take(came, name)
-        if show_status(step.move.status, known.metadata.generation) != known.said:
+        is_written = show_status(step.move.status, known.metadata.generation) == known.said
+        if not (is_written or move.is_over):  # An end stays as its version wrote it.
             await self._write(known, step.move)
             return
         self.moves.judged(known, step.move.status)
@@ -243,8 +244,14 @@ class MoveController(Listener):
         return answer
 
     async def _refuse(self, known: KnownMove) -> None:
-        """Write the problem of an invalid PodMove into its status."""
+        """Write the problem of an invalid PodMove into its status, or report it if it has begun."""
         assert known.problem is not None  # noqa: S101 - else there is a move
+        if known.has_begun:  # Its seat stays, too: perhaps another version carries it out.
+            if known.told != (why := str(known.problem)):
+                known.told = why
+                log.warning("move is left as it is", name=str(known.name), why=why)
+                self._report(known)
+            return
         status = refused(known.problem, known.metadata.generation)
         if known.said != status:
             answer = await self._patch(known, status)

@@ -15,7 +15,7 @@ from reserver.moves.model import ALONE, MOST_IN_A_ROW, Move, MoveStatus, Replace
 from reserver.moves.observation import ObservedMove
 from reserver.moves.phases import MovePhase
 from reserver.moves.podmove import MoveObject, read_object
-from reserver.moves.podmove_status import StatusObject, said
+from reserver.moves.podmove_status import StatusObject, has_begun, said
 from reserver.moves.workloads import Workload
 
 MOST_MOVES = 1_000
@@ -43,6 +43,8 @@ class KnownMove:
         problem: why it cannot be carried out; None if it can.
         said: the written status; None if empty, or if Reserver did not write it.
         writing: the status of a write in flight, as object and as value; None without one.
+        has_begun: whether its status has to stay, although it cannot be carried out.
+        told: the last problem that was reported; empty without one.
     """
 
     metadata: ResourceMetadata
@@ -50,6 +52,8 @@ class KnownMove:
     problem: InvalidInput | None
     said: StatusObject | None
     writing: tuple[StatusObject, MoveStatus] | None = None
+    has_begun: bool = False
+    told: str = ""
 
     @property
     def name(self) -> PodName:
@@ -163,6 +167,8 @@ class MoveIndex:
             self._check_number(known, before)
         except InvalidInput as exc:
             known.move, known.problem = None, exc.detached()
+            known.has_begun = has_begun(item.status)
+            known.told = before.told if before else ""
             return known
         status = before.known_status(known.said) if before else None
         if status is not None:  # With its unwritten fields.

@@ -90,6 +90,7 @@ class MoveReason(StrEnum):
     HANDOVER_REFUSED = "HandoverRefused"
     GROUP_FAILED = "GroupFailed"
     PLAN_OUTDATED = "PlanOutdated"
+    INVALID_SPEC = "InvalidSpec"
     # The move was aborted.
     POD_GONE = "PodGone"
     POD_FINISHED = "PodFinished"

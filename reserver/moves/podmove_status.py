@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import msgspec
 
 from reserver.cluster.pod import NO_CONTROLLER, Controller
-from reserver.errors import InvalidInput
+from reserver.errors import InvalidInput, under
 from reserver.k8s.objects.limits import Int64
 from reserver.k8s.objects.objects import Condition, decode_or_none, decode_part
 from reserver.k8s.objects.times import parse_moment, show_micro, show_moment
 from reserver.moves.model import NOBODY, MoveStatus, Replacement
 from reserver.moves.phases import MovePhase, MoveReason
 
-INVALID = "InvalidSpec"
-"""The reason of an invalid PodMove."""
+_REASONS = frozenset(MoveReason)
 
 
 class ControllerObject(msgspec.Struct):
@@ -61,19 +60,19 @@ class StatusObject(msgspec.Struct, rename="camel", kw_only=True):
 
 
 def read_status(raw: msgspec.Raw) -> MoveStatus:
-    """Return the status of a PodMove.
+    """Return the status of a PodMove; a reason of another version reads as none.
 
     Raises:
-        InvalidInput: Reserver did not write the status; the error carries the path.
+        InvalidInput: this version did not write the status; the error carries the path.
     """
     said = decode_part(StatusObject, bytes(raw), "status")
     if said is None:
         return MoveStatus()
     came, owner = said.replacement, said.controller
-    try:
+    with under("status"):
         return MoveStatus(
             phase=said.phase,
-            reason=MoveReason(said.reason) if said.reason else None,
+            reason=MoveReason(said.reason) if said.reason in _REASONS else None,
             message=said.message,
             uid=said.pod_uid or "",
             pod=said.pod or "",
@@ -93,14 +92,23 @@ def read_status(raw: msgspec.Raw) -> MoveStatus:
             evicted_at=_moment(said.evicted_at),
             finished_at=_moment(said.finished_at),
         )
-    except ValueError as exc:
-        problem = f"{said.reason[:40]!r} is not a reason of a move"
-        raise InvalidInput("status.reason", problem, "leave the status to Reserver") from exc
 
 
 def said(raw: msgspec.Raw) -> StatusObject | None:
     """Return the written status of a PodMove; None if empty, or if Reserver did not write it."""
     return decode_or_none(StatusObject, raw)
+
+
+def has_begun(raw: msgspec.Raw) -> bool:
+    """Return whether a PodMove may have begun, or has ended: its status has to stay as it is.
+
+    Another version may have written what this one cannot read, after an eviction.
+    """
+    if bytes(raw) in {b"", b"null"}:
+        return False
+    found = said(raw)
+    is_new = found and (found.phase is MovePhase.PENDING or found.reason == MoveReason.INVALID_SPEC)
+    return not is_new
 
 
 def show_status(status: MoveStatus, generation: int) -> StatusObject:
@@ -155,7 +163,10 @@ def _conditions(status: MoveStatus, generation: int) -> Iterator[Condition]:
 def refused(problem: InvalidInput, generation: int) -> StatusObject:
     """Return the status of an invalid PodMove."""
     return StatusObject(
-        phase=MovePhase.FAILED, reason=INVALID, message=str(problem), observed_generation=generation
+        phase=MovePhase.FAILED,
+        reason=MoveReason.INVALID_SPEC,
+        message=str(problem),
+        observed_generation=generation,
     )
 
 

@@ -73,6 +73,10 @@ def _move_view(moves: MoveIndex) -> ObjectView[MoveObject]:
 
 def _announce(recorder: Recorder, known: KnownMove) -> None:
     """Write an event on a PodMove for its status, and on its pod for the eviction."""
+    if known.has_begun:
+        text = f"Reserver leaves the move and its seat as they are: {known.problem}"
+        recorder.warn(known.metadata, MoveReason.INVALID_SPEC, text, _POD_MOVE)
+        return
     said = known.said
     if said is None:
         return

@@ -33,6 +33,7 @@ from reserver.moves.model import Move
 from reserver.moves.observation import EffectAnswer, EffectResult
 from reserver.moves.phases import SURGE_PHASES
 from reserver.moves.podmove import MoveObject, path, read_object
+from reserver.moves.podmove_status import has_begun
 from reserver.moves.surge_object import LOWEST_COST, SurgingPod, surge_of
 
 log = structlog.get_logger(__name__)
@@ -202,7 +203,7 @@ class SurgeRemains:
         move_name, _, uid = said.rpartition("/")
         of = PodName(name.namespace, move_name)
         known = self._moves.get(of)
-        if known is not None and known.move is not None and _needs(known.move, uid):
+        if known is not None and (known.has_begun or (known.move and _needs(known.move, uid))):
             return
         if await self._is_needed(of, uid):  # The watch of PodMoves may be behind.
             self.queue.add(name, _LOOK_AGAIN_S)
@@ -213,14 +214,15 @@ class SurgeRemains:
         if not of.name:
             return False
         try:
-            move = read_object(decode(MoveObject, await self._client.get(path(of))))
-        except InvalidInput:
-            return False
+            item = decode(MoveObject, await self._client.get(path(of)))
         except ApiError as exc:
             if exc.is_absent:
                 return False
             raise
-        return _needs(move, uid)
+        try:
+            return _needs(read_object(item), uid)
+        except InvalidInput:
+            return has_begun(item.status)
 
     def _on_fault(self, name: PodName, fault: Fault) -> None:
         self.queue.failed(name, what=str(fault))

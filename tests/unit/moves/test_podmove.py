@@ -112,11 +112,6 @@ def test_what_cannot_be_carried_out_is_refused_with_the_name_of_the_field(
     )
 
 
-def test_a_status_that_somebody_else_wrote_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="not a reason of a move"):
-        podmove.read_object(item(SMALL["spec"], {"phase": "Landing", "reason": "Because"}))
-
-
 # The CRD
 
 

@@ -87,6 +87,9 @@ async def test_a_move_that_cannot_be_read_says_so_and_costs_no_other(world: Worl
     status = await world.settle()
     assert (status["phase"], status["reason"]) == ("Failed", "InvalidSpec")
     assert "spec.to.nodeSelector" in status["message"]
+    world.edit(to={"nodeSelector": {}})
+    await world.rounds(3)
+    assert world.status["message"] == status["message"]  # And not that its reason is unknown.
 
 
 @pytest.mark.parametrize(
