@@ -59,6 +59,7 @@ def advance(move: Move, seen: Observation, now: float) -> MoveStep:
     It passes through as many phases as it can, and returns the effects of the last one. It stops in
     Landing: only then is the replacement searched, and a missing seat may have been claimed.
     """
+    move = with_status(move, attended_since=seen.attended_since)
     while True:
         after, effects = _ended(move, seen) if move.is_over else _judge(move, seen, now)
         if after.status.phase in {move.status.phase, MovePhase.LANDING}:

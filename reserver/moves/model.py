@@ -17,8 +17,8 @@ LANDING_S = DEFAULT_TIMEOUT_S
 """Seconds for the landing after an eviction, or the timeout if shorter, so that a pod that is
 evicted late does not lose its seat at once."""
 
-_IN_DOUBT_S = 60.0
-"""The longest time after its deadline during which an eviction may be uncertain, in seconds."""
+_SPARE_S = 3600.0
+"""Seconds of a seat beyond its deadline: an eviction may be uncertain, or Reserver away."""
 
 MAX_TIMEOUT_S = 24 * 3600.0
 """The longest timeout of a move, in seconds."""
@@ -129,7 +129,7 @@ NOBODY = Replacement()
 class MoveStatus:
     """The status of a move.
 
-    All fields but `retry_at` and `attempts` are written before effects that follow are executed.
+    All but the last three fields are written before effects that follow are executed.
 
     Attributes:
         phase: the phase.
@@ -155,6 +155,7 @@ class MoveStatus:
         retry_at: earliest retry of a refused request, unix seconds. Not written: after a restart
             the retry is immediate.
         attempts: the number of refusals in a row. Not written.
+        attended_since: since when this process decides (`Attendance`), unix seconds. Not written.
     """
 
     phase: MovePhase = MovePhase.PENDING
@@ -179,6 +180,7 @@ class MoveStatus:
     finished_at: float | None = None
     retry_at: float = field(default=0.0, compare=False)
     attempts: int = field(default=0, compare=False)
+    attended_since: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,22 +207,23 @@ class Move:
 
         The timeout starts when the window has opened or, for a move that follows another, when its
         pod has come; the wait for the pod is limited to the longest timeout. After the eviction, or
-        once a copy is ready, there are at least `_landing_s` seconds to land.
+        once a copy is ready, there are at least `_landing_s` seconds to land. An evicted pod has
+        them from the return of Reserver: nobody can land without it.
         """
         if self.status.opens_at is not None:
             return self.created_at + MOST_WINDOW_WAIT_S
         if self.awaits_first:
             return self.created_at + MAX_TIMEOUT_S
-        left_at = self.status.evicted_at or self.status.handed_at
-        return max(self._due, self._due if left_at is None else left_at + self._landing_s)
+        left_at, status = self.status.handed_at or 0.0, self.status
+        if status.evicted_at is not None:
+            left_at = max(status.evicted_at, status.attended_since)
+        return max(self._due, left_at + self._landing_s)
 
     @property
     def seat_until(self) -> float:
-        """The expiry of its seat, unix seconds: not before the deadline.
-
-        Of a seat that is written again for an evicted pod, it is later than of the first one.
-        """
-        return max(self._due, self.status.evicted_at or 0.0) + self._landing_s + _IN_DOUBT_S
+        """The expiry of its seat, unix seconds; later if written again for an evicted pod."""
+        since = max(self._due, self.status.evicted_at or 0.0, self.status.attended_since)
+        return since + self._landing_s + _SPARE_S
 
     @property
     def order(self) -> tuple[float, str, str]:

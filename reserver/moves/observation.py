@@ -255,6 +255,7 @@ class Observation:
         outdated: what has changed since its plan, once it could begin; empty if nothing.
         answer: the answer to the last step's effect; None without a new one.
         said: the text of the answer.
+        attended_since: since when this process decides (`Attendance`), unix seconds.
     """
 
     pod: ObservedPod | None = None
@@ -276,3 +277,4 @@ class Observation:
     outdated: str = ""
     answer: EffectAnswer | None = None
     said: str = ""
+    attended_since: float = 0.0

@@ -10,6 +10,7 @@ from cachetools import TTLCache
 from reserver.cluster.pod import NO_CONTROLLER, Pod, migrates
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
+from reserver.moves.attendance import Attendance
 from reserver.moves.feasibility import closed, confined, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
 from reserver.moves.migrations import (
@@ -54,6 +55,7 @@ class Observer:
     Attributes:
         state: capacity, pods and the ledger.
         workloads: the pods of each controller.
+        attendance: since when moves are observed.
         went_at: when the seat of a landing move was first missed, unix seconds, by the move's UID.
     """
 
@@ -61,6 +63,7 @@ class Observer:
     seats: ObjectCache
     moves: MoveIndex
     workloads: Workloads
+    attendance: Attendance = field(default_factory=Attendance)
     went_at: TTLCache[str, float] = field(default_factory=lambda: TTLCache(16_384, 3600.0))
 
     def observe(
@@ -104,6 +107,7 @@ class Observer:
             outdated=outdated(move, self.state, self.moves) if ruling.turn.may_begin else "",
             answer=result.answer,
             said=result.said,
+            attended_since=self.attendance.at(now),
         )
 
     def _came(
