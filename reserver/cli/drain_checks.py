@@ -14,6 +14,7 @@ from reserver.cli.target import Target
 from reserver.cli.terminal import progress
 from reserver.cluster.pod import Pod, PodName
 from reserver.errors import ApiError
+from reserver.moves.feasibility import too_many_claims
 from reserver.rebalance.capacity import NOTHING_HELD, Held, snapshot_of
 from reserver.rebalance.cluster_state import ClusterState
 from reserver.rebalance.dump import list_cluster
@@ -91,8 +92,13 @@ async def confined(client: KubeClient, node: str, pods: bytes) -> Mapping[PodNam
     rows = snapshot.exists.copy()
     if (row := snapshot.row(node)) is not None:
         rows[row] = False
-    found = {pod.name: confinement(pod.pod, snapshot, rows) for pod in bound}
-    return {name: f"{why}; {_REMEDY.format(node)}" for name, why in found.items() if why}
+    found = {}
+    for pod in bound:
+        if why := too_many_claims(pod.pod):
+            found[pod.name] = f"{why}; evict it by kubectl drain"
+        elif why := confinement(pod.pod, snapshot, rows):
+            found[pod.name] = f"{why}; {_REMEDY.format(node)}"
+    return found
 
 
 def _lasting(pod: Pod) -> bool:

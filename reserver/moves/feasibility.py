@@ -25,6 +25,15 @@ from reserver.scheduling.node_rules import allowed_by_affinity, confinement, is_
 from reserver.scheduling.reasons import TAINTED, UNSCHEDULABLE
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
+from reserver.stores.object.codec import MOST_CLAIMS
+
+
+def too_many_claims(pod: Pod) -> str:
+    """Return why a seat cannot have all volumes of a pod; empty if it can."""
+    count = sum(not use.is_ephemeral for use in pod.volume_claims)
+    if count <= MOST_CLAIMS:
+        return ""
+    return f"it uses {count} PersistentVolumeClaims, and a seat takes {MOST_CLAIMS} at most"
 
 
 def confined(move: Move, state: State) -> str:
@@ -40,6 +49,8 @@ def confined(move: Move, state: State) -> str:
         return ""
     if pod is None or not pod.volume_claims:
         return ""
+    if why := too_many_claims(pod):
+        return why
     rows = _asked_for(move, snapshot)
     if (source := snapshot.row(pod.node)) is not None:
         rows[source] = False

@@ -31,7 +31,7 @@ from reserver.reservations.owner import NOBODY, OwnerRule
 from reserver.reservations.reservation import Ref
 from reserver.stores.codec.demands import placement
 from reserver.stores.object import edits
-from reserver.stores.object.codec import MOST_CLAIMS, PLACEMENT_ANNOTATION, VOLUMES_ANNOTATION
+from reserver.stores.object.codec import PLACEMENT_ANNOTATION, VOLUMES_ANNOTATION
 
 PROFILE, STRATEGY = "reserver.io/rebalance-profile", "reserver.io/rebalance-strategy"
 """Labels of a PodMove of a rebalancing round: its profile and strategy."""
@@ -180,7 +180,7 @@ def seat(move: Move, hold: HoldSeat, pod: bytes) -> dict[str, object]:
     own = placement(pod, leaves="", node="", selector={})
     annotations = {PLACEMENT_ANNOTATION: encode(own).decode()}
     if hold.volume_claims:
-        annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims[:MOST_CLAIMS])
+        annotations[VOLUMES_ANNOTATION] = ",".join(hold.volume_claims)
     spec = {
         "owners": [_owner(hold.owner), *_copy(hold), *_target(hold.owner)],
         "resources": {name: quantity.show(name, amount) for name, amount in hold.resources.items()},

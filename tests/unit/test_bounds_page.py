@@ -32,6 +32,7 @@ from reserver.scheduling.buffers import MOST_BUFFERS
 from reserver.settings import configuration
 from reserver.settings import strict_yaml as document
 from reserver.stores.codec import account_codec
+from reserver.stores.object.codec import MOST_CLAIMS
 from reserver.stores.quota_codec import MOST_HARD
 
 PAGE = Path(__file__).parents[2] / "docs/limits.md"
@@ -68,6 +69,7 @@ ROWS: dict[str, list[float]] = {
         podmove.MOST_BYTES,
         podmove.MOST_LABELS,
         MOST_IN_GROUP,
+        MOST_CLAIMS,
         MOST_MOVES,
         MOST_MOVES_IN_ALL,
         MOST_ENDED,

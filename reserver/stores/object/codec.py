@@ -54,7 +54,7 @@ PLACEMENT_ANNOTATION = f"{OWN_DOMAIN}placement-of-pod"
 """The annotation of a PodMove's seat: the pod's own placement, without restrictions of the move."""
 
 MOST_CLAIMS = 32
-"""Most volume claims that are read; the pod is checked with all its claims before the eviction."""
+"""Most volume claims of a seat: a pod with more is not moved."""
 
 
 class StatusClaim(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reserver.errors import ApiError
-from tests.unit.moves.api_server import CLAIMS, CSI_NODES, PODS, SEATS, VOLUMES
+from reserver.stores.object.codec import MOST_CLAIMS
+from tests.unit.moves.api_server import CLAIMS, CSI_NODES, MOVES, PODS, SEATS, VOLUMES
 from tests.unit.moves.test_closing import until
 from tests.unit.moves.world import World
 
@@ -46,6 +47,19 @@ async def test_a_pod_goes_where_its_volume_can_be_used() -> None:
     world.move(name(world))
     status = await world.settle()
     assert (status["reason"], status["to"]) == ("Landed", "worker-3")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_pod_with_more_volumes_than_a_seat_takes_is_not_moved(more: int) -> None:
+    """The last volume was not in the seat, so that its node could not use it."""
+    claims = tuple(f"d{n:02}" for n in range(MOST_CLAIMS + more))
+    world = await made(*ALL, claims=claims)
+    metadata = {"name": "move", "namespace": "shop", "uid": "0123456789"}
+    world.api.add(MOVES, {"metadata": metadata, "spec": {"pod": {"name": name(world)}}})
+    status = await world.settle(rounds=12)
+    assert (status["reason"], len(world.evictions)) == [("Landed", 1), ("NotMovable", 0)][more]
+    said = "it uses 33 PersistentVolumeClaims, and a seat takes 32 at most"
+    assert status["message"] == said or not more
 
 
 async def test_a_named_node_that_cannot_use_the_volume_is_refused_with_those_that_can() -> None:

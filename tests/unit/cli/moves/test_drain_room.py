@@ -143,6 +143,18 @@ def test_a_drain_says_which_volumes_stay_before_it_cordons(*, dry_run: bool) -> 
     assert (specs(api), api.nodes["/api/v1/nodes/worker-1"]) == ([], {})
 
 
+def test_a_drain_says_which_pod_has_more_volumes_than_a_seat_takes() -> None:
+    full = with_volume("db-0")
+    claims = [{"persistentVolumeClaim": {"claimName": f"d{n}"}} for n in range(33)]
+    full["spec"]["volumes"] = claims
+    api = Api(full)
+    api.others |= lists("worker-2")
+    said = "shop/db-0: it uses 33 PersistentVolumeClaims, and a seat takes 32 at most"
+    with pytest.raises(Failed, match=said):
+        drain(api)
+    assert (specs(api), api.nodes["/api/v1/nodes/worker-1"]) == ([], {})
+
+
 def test_a_drain_moves_pods_whose_volumes_another_node_can_use() -> None:
     api = Api(with_volume("db-0"))
     api.others |= lists("worker-1", "worker-2")
