@@ -35,7 +35,7 @@ def observed(pod: Pod) -> ObservedPod:
 
 
 def heirs(move: Move, waiting: Sequence[Pod], now: float) -> list[Pod]:
-    """Return the waiting pods that may have been created after a move's pod had left.
+    """Return those of some pods that may have been created after a move's pod had left.
 
     After an outage the departure was observed late: then they are older than that moment. A pod of
     a StatefulSet has the name of the former one, whatever the clocks showed.

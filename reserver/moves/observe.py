@@ -83,7 +83,7 @@ class Observer:
             surge: the workload of a surging pod; None if it does not matter.
         """
         is_replaced = self._is_replaced(move, wanted)
-        came, has_claimed = self._came(move, surge, is_replaced=is_replaced)
+        came, has_claimed = self._came(move, surge, now, is_replaced=is_replaced)
         waiting = list(self._waiting(move))
         came_since = heirs(move, waiting, now)
         has_heir = bool(came_since) and move.status.phase is MovePhase.LANDING
@@ -111,17 +111,20 @@ class Observer:
         )
 
     def _came(
-        self, move: Move, surge: ObservedSurge | None, *, is_replaced: bool
+        self, move: Move, surge: ObservedSurge | None, now: float, *, is_replaced: bool
     ) -> tuple[Replacement, bool]:
         """Return the replacement of a move's pod, and whether it has claimed the seat."""
         if surge is not None and (copy := surge.copy) is not None:
             return Replacement(copy.name, copy.uid, copy.node), claims_seat(copy.claims, move)
         if move.status.phase is MovePhase.LANDING:
             came, has_claimed = self._replacement(move, move.status.evicted_at or 0.0)
-            if not (came.uid or is_replaced or move.status.seat):
-                # After an outage the departure was observed late: search replacements from before.
-                came, _ = self._replacement(move, move.status.started_at or 0.0)
-            return came, has_claimed
+            if came.uid or is_replaced:
+                return came, has_claimed
+            # The departure is observed late, after an outage much later: search from before.
+            if not move.status.seat:
+                return self._replacement(move, move.status.started_at or 0.0)
+            found = heirs(move, self._free(move), now)
+            return (shown(min(found, key=age)) if found else NOBODY), False
         if move.is_entering and (pod := self.state.pods.get(move.pod)) is not None:
             return NOBODY, claims_seat(pod.claims, move)
         return self._migrated(move) if move.status.phase in BEFORE_IT_GOES else (NOBODY, False)
@@ -241,25 +244,29 @@ class Observer:
 
         Without a seat only pods from after `since` (unix seconds) count.
         """
-        came = [pod for pod in self._others(move) if pod.node]
-        for pod in came:
-            if claims_seat(pod.claims, move):
+        for pod in self._others(move):
+            if pod.node and claims_seat(pod.claims, move):
                 return shown(pod), True
         if (there := self._migrated(move))[0].uid:
             return there
         # Without a seat no claim proves a replacement: only a surely later pod counts.
         late_s = -1.0 if move.status.seat else SEEN_LATE_S
         left_at = show_moment(since - late_s)
-        free = [
+        came = [p for p in self._free(move) if p.created >= left_at or p.name == move.pod]
+        return (shown(min(came, key=age)), False) if came else (NOBODY, False)
+
+    def _free(self, move: Move) -> list[Pod]:
+        """Return the bound ones of `_others` that claim nothing and replaced no other pod."""
+        were_there = self._were_there(move)
+        return [
             pod
-            for pod in came
-            if (pod.created >= left_at or pod.name == move.pod)
+            for pod in self._others(move)
+            if pod.node
             and not pod.terminating
             and not pod.claims
             and self.moves.may_take(pod.uid, move.name)
-            and pod.uid not in self._were_there(move)
+            and pod.uid not in were_there
         ]
-        return (shown(min(free, key=age)), False) if free else (NOBODY, False)
 
     def _migrated(self, move: Move) -> tuple[Replacement, bool]:
         """Return the pod of a live migration, and whether it has claimed the seat."""

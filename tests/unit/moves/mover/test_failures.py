@@ -52,6 +52,39 @@ async def test_a_workload_that_is_scaled_to_zero_is_not_replaced(world: World) -
     assert not world.api.of(SEATS)
 
 
+@pytest.mark.parametrize(
+    ("node", "phase"), [("worker-1", "Failed"), ("worker-3", "Failed"), ("worker-2", "Succeeded")]
+)
+@pytest.mark.parametrize("seconds", [0.3, 2.0])
+async def test_a_replacement_that_another_scheduler_binds_is_one_though_it_came_early(
+    node: str, phase: str, seconds: float
+) -> None:
+    """It was created before its pod was seen to go, and the move said that there is none."""
+    world = World(nodes=3)
+    await world.start()
+    world.schedules = False
+    world.move(to={"node": "worker-2"})
+    while world.status.get("phase") != "Landing":
+        await world.rounds(1, seconds)
+    (pod,) = world.pods()
+    assert pod["metadata"]["creationTimestamp"][:19] <= world.status["evictedAt"][:19]
+    world.api.put(PODS, pod | {"spec": pod["spec"] | {"nodeName": node}})
+    status = await world.settle(rounds=3)
+    assert (status["phase"], status["reason"], status["to"]) == (phase, "LandedElsewhere", node)
+
+
+async def test_an_older_sibling_replaces_nobody(world: World) -> None:
+    world.make_pod("worker-1")
+    world.replicas = 2
+    world.api.now += 60
+    world.move()
+    world.schedules = False
+    while world.status.get("phase") != "Landing":
+        await world.rounds(1, 1)
+    world.replicas = 1
+    assert (await world.settle())["reason"] == "NotReplaced"
+
+
 async def test_a_named_node_that_is_not_there_evicts_nobody(world: World) -> None:
     world.move(to={"node": "worker-9"})
     status = await world.settle()
