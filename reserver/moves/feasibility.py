@@ -18,8 +18,10 @@ from reserver.cluster.node import CORDON, passes
 from reserver.cluster.pod import Pod
 from reserver.cluster.snapshot import Snapshot
 from reserver.moves.index import MoveIndex
+from reserver.moves.migrations import BEFORE_IT_GOES
 from reserver.moves.model import Move
 from reserver.moves.phases import MoveMode, MovePhase
+from reserver.reservations.reservation import Reservation
 from reserver.scheduling.fit import constraint_refusals
 from reserver.scheduling.node_rules import allowed_by_affinity, confinement, is_closed, untolerated
 from reserver.scheduling.reasons import TAINTED, UNSCHEDULABLE
@@ -34,6 +36,21 @@ def too_many_claims(pod: Pod) -> str:
     if count <= MOST_CLAIMS:
         return ""
     return f"it uses {count} PersistentVolumeClaims, and a seat takes {MOST_CLAIMS} at most"
+
+
+def edited(move: Move, seat: Reservation, pod: Pod | None) -> str:
+    """Return why a seat is of no use to the pod's replacement, since it was edited; or empty.
+
+    Whoever may edit Reservations may edit it. Once the pod is evicted nothing is better than it.
+    """
+    if pod is None or move.status.phase not in BEFORE_IT_GOES:
+        return ""
+    replaced = {rule.replaces.uid for rule in seat.rules}
+    if not (move.pod in seat.owners if move.is_entering else move.status.uid in replaced):
+        return "the owners of the seat were edited, so that the pod cannot use it; move again"
+    if any(seat.resources.get(name, 0) < amount for name, amount in pod.requests.items()):
+        return "the seat holds less than the pod requests: one of them was edited; move again"
+    return ""
 
 
 def confined(move: Move, state: State) -> str:

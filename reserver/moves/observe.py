@@ -11,7 +11,7 @@ from reserver.cluster.pod import NO_CONTROLLER, Pod, migrates
 from reserver.k8s.objects.times import show_moment
 from reserver.moves.arbitration import Ruling
 from reserver.moves.attendance import Attendance
-from reserver.moves.feasibility import closed, confined, is_as_asked, outdated
+from reserver.moves.feasibility import closed, confined, edited, is_as_asked, outdated
 from reserver.moves.index import MoveIndex, first_of
 from reserver.moves.migrations import (
     BEFORE_IT_GOES,
@@ -183,7 +183,7 @@ class Observer:
             is_claimed=status.phase is Claims.CLAIMED,
             obstacle=kept or ledger.obstacle(written.ref),
             closed=shut,
-            impossible=impossible,
+            impossible=impossible or edited(move, written, self.state.pods.get(move.pod)),
             refused=ledger.quotas.why_never(written),
         )
 
