@@ -9,6 +9,7 @@ from reserver.k8s.objects.objects import decode, encode
 from reserver.moves import podmove, podmove_status
 from reserver.moves.phases import MovePhase
 from tests.unit.moves.api_server import MOVES, SEATS, Document
+from tests.unit.moves.surge_world import SurgeWorld
 from tests.unit.moves.world import World
 
 
@@ -92,3 +93,22 @@ async def test_the_end_that_another_version_wrote_stays(world: World) -> None:
     await world.start()
     await world.rounds(3)
     assert world.status == said
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+async def test_the_copy_of_a_move_that_this_version_cannot_read_stays(*, restarts: bool) -> None:
+    world = SurgeWorld()
+    await world.start()
+    world.becomes_ready = False
+    world.move(mode="SurgeFirst")
+    while not world.copies():
+        await world.round()
+    before = world.api.objects[f"{MOVES}/move"]
+    world.api.put(MOVES, before | {"status": before["status"] | {"phase": "Parking"}})
+    if restarts:
+        await world.start()
+    await world.rounds(5, 1)
+    assert (len(world.copies()), len(world.marks())) == (1, 0)
+    world.api.put(MOVES, world.api.objects[f"{MOVES}/move"] | {"status": before["status"]})
+    world.becomes_ready = True
+    assert (await world.settle())["reason"] == "Landed"
