@@ -17,7 +17,7 @@ LANDING_S = DEFAULT_TIMEOUT_S
 """Seconds for the landing after an eviction, or the timeout if shorter, so that a pod that is
 evicted late does not lose its seat at once."""
 
-_SPARE_S = 3600.0
+_SPARE_S = 600.0
 """Seconds of a seat beyond its deadline: an eviction may be uncertain, or Reserver away."""
 
 MAX_TIMEOUT_S = 24 * 3600.0
