@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, islice
 
 from reserver.cluster.pod import Pod
+from reserver.cluster.quantity import times, total
 from reserver.reservations.account import Account
+from reserver.reservations.digest import is_called
 from reserver.reservations.entry import UNSEEN, Peak, ended_claim
 from reserver.reservations.lifecycle import Lifecycle
+from reserver.reservations.node_holds import Hold
 from reserver.reservations.placement import claimed_slots
-from reserver.reservations.reservation import ANY_TIME, Ref
+from reserver.reservations.reservation import ANY_TIME, Ref, Reservation
 from reserver.reservations.reservation_view import OVER
 
 _MOST_KEPT = 10
@@ -79,6 +82,29 @@ class Claiming(Lifecycle):
                         account.take(pod, UNSEEN, written=True)
                     self._settle_claim(account, pod.node)
 
+    def was_idle(self, ref: Ref, digest: str, since: float) -> None:
+        """Restore the recorded start of a reservation's idle time, in unix seconds.
+
+        The later moment counts: the process that wrote it saw the reservation in use last.
+        """
+        account = self._register.get(ref)
+        if account is None or not is_called(account.entry(ref).reservation, digest):
+            return
+        if not self._knows_claims:
+            self._recorded_idle[account.identity] = since
+        elif 0 < account.idle_since < since:
+            self._expect_idle(account, since)
+            self._settle(account)
+
+    def _know_claims(self) -> None:
+        """Start idle times, as all claims from before the process's start are known."""
+        self._knows_claims = True
+        for account in self._register.accounts():
+            if account.reservation.release_if_idle:
+                account.idle_since = self._recorded_idle.get(account.identity, 0.0)
+                self._anew.append(account)
+        self._recorded_idle.clear()
+
     def unclaim(self, pod_uid: str) -> None:
         """Take back a pod's claims after its binding failed."""
         if not (claimed := self._claims.forget(pod_uid)):
@@ -126,6 +152,45 @@ class Claiming(Lifecycle):
             for account in self._accounts(self._claims.forget(pod.uid)):
                 self._settle(account)
 
+    def regained(
+        self, gone: Mapping[str, Collection[str]], pod: Pod
+    ) -> dict[str, Mapping[str, int]]:
+        """Return the amounts that others' reservations hold again once pods are gone, by node.
+
+        Args:
+            gone: the UIDs of the pods that are gone by then, by node.
+            pod: the pod that comes there; its own reservations, and holds that it may take or
+                borrow, are left out.
+        """
+        found = {node: self.coming_back(node, uids) for node, uids in gone.items()}
+        own = self.owned_by(pod) if any(found.values()) else frozenset[Ref]()
+        return {
+            node: total(
+                times(each.resources, slots)
+                for each, slots in regained
+                if not (each.ref in own or each.yields_to(pod.priority) or each.lends_to(pod))
+            )
+            for node, regained in found.items()
+            if regained
+        }
+
+    def coming_back(self, node: str, gone: Collection[str]) -> list[tuple[Reservation, int]]:
+        """Return the reservations that regain slots on a node once pods are gone, and how many.
+
+        A slot that does not come back is regained as long as the pod's binding may fail.
+        """
+        claimed = (self._register.of(each) for uid in gone for each in self._claims.by(uid))
+        accounts = dict.fromkeys(filter(None, claimed))
+        holds = ((each, each.hold_on(node)) for each in accounts)
+        unsure = [uid for uid in gone if not self._claims.are_written((uid,))]
+        return [
+            (hold.reservation, slots)
+            for account, hold in holds
+            if hold is not None
+            and (uids := gone if self._comes_back(account) else unsure)
+            and (slots := _coming_back(account, hold, uids))
+        ]
+
     def claims_lost_by_extension(self, ref: Ref) -> int:
         """Return the number of claims that a change of the expiry ends although their pods go on.
 
@@ -167,3 +232,13 @@ class Claiming(Lifecycle):
 
     def _accounts(self, identities: Iterable[str]) -> list[Account]:
         return list(filter(None, map(self._register.of, identities)))
+
+
+def _coming_back(account: Account, hold: Hold, gone: Collection[str]) -> int:
+    """Return the number of slots that a reservation may regain on a node once pods are gone.
+
+    With refill it may have them elsewhere by then, so that evictions may free no room.
+    """
+    claims, node = account.claimants, hold.reservation.node
+    there = sum(uid in claims and claims[uid].node == node for uid in set(gone))
+    return min(there, hold.reservation.slots - hold.slots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import islice
@@ -11,23 +11,27 @@ from itertools import islice
 from sortedcontainers import SortedList
 
 from reserver.base.clock import Moment
+from reserver.cluster.quantity import times
 from reserver.cluster.snapshot import Snapshot
 from reserver.errors import sparing
 from reserver.reservations.account import Account
-from reserver.reservations.digest import is_called
+from reserver.reservations.binding_outcomes import BindingOutcome, slots_to_hold
 from reserver.reservations.entry import by_namespace
-from reserver.reservations.held_slots import HeldSlots
+from reserver.reservations.enums import Phase
+from reserver.reservations.leaving import still_held, unwritten
 from reserver.reservations.listener import Listener
+from reserver.reservations.node_holds import NOTHING, Hold
 from reserver.reservations.quotas import Quotas
 from reserver.reservations.recurrence import series_digest
 from reserver.reservations.reservation import Ref, Reservation, Written
 from reserver.reservations.turns import Turn, turns
+from reserver.reservations.view import LedgerView
 
 AT_ONCE = 500
 """Most reservations that start or end in one call, unless a decision needs all of them."""
 
 
-class Lifecycle(HeldSlots):
+class Lifecycle(LedgerView):
     """A ledger in which phases, claims and quotas decide the holds."""
 
     def __init__(
@@ -130,29 +134,6 @@ class Lifecycle(HeldSlots):
         if reservation is not None and series_digest(reservation.digest) == series_digest(digest):
             self.quotas.recall(reservation)
 
-    def was_idle(self, ref: Ref, digest: str, since: float) -> None:
-        """Restore the recorded start of a reservation's idle time, in unix seconds.
-
-        The later moment counts: the process that wrote it saw the reservation in use last.
-        """
-        account = self._register.get(ref)
-        if account is None or not is_called(account.entry(ref).reservation, digest):
-            return
-        if not self._knows_claims:
-            self._recorded_idle[account.identity] = since
-        elif 0 < account.idle_since < since:
-            self._expect_idle(account, since)
-            self._settle(account)
-
-    def _know_claims(self) -> None:
-        """Start idle times, as all claims from before the process's start are known."""
-        self._knows_claims = True
-        for account in self._register.accounts():
-            if account.reservation.release_if_idle:
-                account.idle_since = self._recorded_idle.get(account.identity, 0.0)
-                self._anew.append(account)
-        self._recorded_idle.clear()
-
     def admit(self, namespace: str) -> Generator[None]:
         """Apply the quotas of a namespace in steps.
 
@@ -234,7 +215,30 @@ class Lifecycle(HeldSlots):
             self._listener.on_reservation_changed(ref)
         self._judge_use(account)
         self._holdings.reorder(account.holds)
-        self._hold_unclaimed(account)
+        left = account.left() if self._is_active(account) else ({}, 0)
+        unsure = self._claims.in_flight(account.claimants)
+        outcomes = self._outcomes(account, unsure) if unsure or account.leaving else []
+        free = slots_to_hold(account.reservation, outcomes) if unsure else left
+        account.holds_more = free != left
+        hold_slots = partial(self._hold_slots, account, unsure)
+        comes_back = self._comes_back(account)
+        for hold in account.holds:
+            hold_slots(hold, free[0].get(hold.reservation.node, 0), comes_back=comes_back)
+        if account.leaving:
+            written = unwritten(account.entries)
+            for hold, slots in still_held(account.leaving, written, outcomes, free):
+                hold_slots(hold, slots, comes_back=False)
+            account.leaving = account.leaving if written else ()
+
+    def _outcomes(self, account: Account, in_flight: Counter[str]) -> list[BindingOutcome]:
+        """Return the outcomes of the bindings in flight in which a reservation holds."""
+        if not (self._is_admitted(account) and self._now < account.idle_until):
+            return []
+        return [
+            each
+            for each in self._claims.outcomes(account.claimants, in_flight)
+            if account.reservation.phase(len(each.claimed_on), self._now) is Phase.ACTIVE
+        ]
 
     def _judge_use(self, account: Account) -> None:
         """Update the idle time of a reservation with `releaseIfIdle`."""
@@ -245,6 +249,19 @@ class Lifecycle(HeldSlots):
         self._turns.discard((account.idle_until, account.order, account.identity))
         account.idle_since = since
         self._expect_turns(account)
+
+    def _hold_slots(
+        self, account: Account, unsure: Counter[str], hold: Hold, slots: int, *, comes_back: bool
+    ) -> None:
+        """Hold slots; the others hold again once their pods go, or their bindings fail."""
+        reservation, number = hold.reservation, hold.reservation.slots - slots
+        number = number if comes_back else min(number, unsure[reservation.node])
+        number += slots if reservation.lends_below is not None else 0
+        returning = times(reservation.resources, number) if number else NOTHING
+        if slots != hold.slots or returning != hold.returning:
+            amounts = times(reservation.resources, slots) if slots else NOTHING
+            self._holdings.hold(hold, account.claimants.keys(), amounts, returning)
+            hold.slots = slots
 
     def _settle_claim(self, account: Account, node: str) -> None:
         """Settle a reservation after one claim of a slot on a node, and no other change.
