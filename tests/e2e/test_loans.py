@@ -133,6 +133,7 @@ def test_a_claimed_slot_is_replaced_once_by_whoever_leads(
         room.create_pod("web-1", {"cpu": "3"}, labels={"app": "web"})
         assert room.wait_bound("web-1") == taken
         dies.start()
+        wait_for(lambda: len(parts(room, SPEC, key)) == 2, "the claimed slot is replaced")
         room.create_pod("web-2", {"cpu": "3"}, labels={"app": "web"})
         room.wait_bound("web-2")
         dies.join()
