@@ -293,8 +293,8 @@ class Snapshot(WholeNodes):
     def _add_requested(self, node: str, requests: Mapping[str, int], sign: int) -> None:
         totals = dict(self._totals[REQUESTED].get(node, {}))
         for name, amount in requests.items():
-            totals[name] = totals.get(name, 0) + sign * amount
-        left = {name: total for name, total in totals.items() if total}
-        self._write(REQUESTED, node, left, requests)
+            if left := totals.pop(name, 0) + sign * amount:
+                totals[name] = left
+        self._write(REQUESTED, node, totals, requests)
         if node in self.whole_nodes:
             self._recount_whole(node)

@@ -104,12 +104,9 @@ class DeclaredGroups:
         own = [move for move in moves if key_of(move, self.members) == ("", name)]
         if any(not move.is_over for move in own):
             return KEPT_S  # The end of the last one queues it.
-        is_over = 0 < len(own) == len(members)
-        return (
-            0.0
-            if is_over
-            else max(0.0, parse_moment(known.creation_timestamp) + KEPT_S - self._clock())
-        )
+        if 0 < len(own) == len(members):
+            return 0.0
+        return max(0.0, parse_moment(known.creation_timestamp) + KEPT_S - self._clock())
 
     async def _delete(self, known: ResourceMetadata) -> None:
         name = known.name

@@ -21,6 +21,7 @@ from reserver.moves.podmove import MoveObject
 from reserver.moves.workloads import Workload
 from tests.builders import pod
 from tests.property.namespaces.histories import HERE, NOW, THERE, same, spaces
+from tests.unit.moves.build import metadata
 
 # Moves and their groups.
 
@@ -92,17 +93,11 @@ def test_moves_are_ruled_as_if_no_other_namespace_had_groups_of_their_names(
 
 
 def move_object(space: str, name: str, phase: str, revision: int) -> MoveObject:
-    metadata = {
-        "name": name,
-        "namespace": space,
-        "uid": f"uid-{space}-{name}",
-        "resourceVersion": str(revision),
-        "creationTimestamp": "2030-01-01T00:00:00Z",
-    }
     controller = {"kind": "ReplicaSet", "name": "web"}
     spec = {"pod": {"name": "web"}} if name != "m-1" else {"pod": {"name": "web", "after": "m-0"}}
     status = {"phase": phase, "reason": "WaitsForTurn", "message": "m", "controller": controller}
-    return decode(MoveObject, encode({"metadata": metadata, "spec": spec, "status": status}))
+    written = {"metadata": metadata(space, name, revision), "spec": spec, "status": status}
+    return decode(MoveObject, encode(written))
 
 
 move_events = st.tuples(

@@ -58,3 +58,14 @@ def judged(made: Move, what: Observation) -> tuple[MovePhase, MoveReason | None]
     """Return the phase and the reason of a move after a step."""
     status = advance(made, what, NOW).move.status
     return status.phase, status.reason
+
+
+def metadata(space: str, name: str, revision: int) -> dict[str, str]:
+    """Return the metadata of a PodMove as a watch shows it."""
+    return {
+        "name": name,
+        "namespace": space,
+        "uid": f"uid-{space}-{name}",
+        "resourceVersion": str(revision),
+        "creationTimestamp": "2030-01-01T00:00:00Z",
+    }

@@ -22,7 +22,7 @@ from reserver.moves.workloads import Workloads
 from tests.builders import state_of
 from tests.steps import lines
 from tests.unit.k8s.fakes import ScriptedClient
-from tests.unit.moves.build import NOW
+from tests.unit.moves.build import NOW, metadata
 from tests.unit.moves.test_groups import ANY, contender, ruled
 
 
@@ -36,17 +36,10 @@ def shown(
     revision: int = 1,
 ) -> MoveObject:
     """Return a PodMove as a watch shows it."""
-    metadata = {
-        "name": name,
-        "namespace": space,
-        "uid": f"uid-{space}-{name}",
-        "resourceVersion": str(revision),
-        "creationTimestamp": "2030-01-01T00:00:00Z",
-    }
     spec: dict[str, object] = {"pod": {"name": name, "uid": f"pod-{space}-{name}"}}
     if group is not None:
         spec["group"] = {"name": group[0], "size": group[1], "acrossNamespaces": across}
-    item: dict[str, object] = {"metadata": metadata, "spec": spec}
+    item: dict[str, object] = {"metadata": metadata(space, name, revision), "spec": spec}
     if phase:
         item["status"] = {"phase": phase, "reason": "WaitsForTurn", "message": "m"}
     return decode(MoveObject, encode(item))
