@@ -138,7 +138,7 @@ class NodeEmptying:
             body = manifest(pod, terms, uid=effect.pod.uid, mode=effect.mode, metadata=metadata)
             request = self._client.create(podmove.collection(pod.namespace), body)
         else:
-            options = {"preconditions": {"uid": effect.uid}}
+            options = {"preconditions": {"uid": effect.uid, "resourceVersion": effect.version}}
             request = self._client.delete(podmove.path(effect.name), options)
         try:
             await request
@@ -162,4 +162,5 @@ class NodeEmptying:
 def _written(known: KnownMove) -> WrittenMove | None:
     if known.move is None:
         return None
-    return WrittenMove(known.move, (known.metadata.labels or {}).get(LABEL, ""))
+    key = (known.metadata.labels or {}).get(LABEL, "")
+    return WrittenMove(known.move, key, known.metadata.resource_version)

@@ -11,7 +11,7 @@ from reserver.cluster.pod import PodName
 from reserver.maintenance.model import Window
 from reserver.moves.drain import Drain, DrainOptions, LeavingPod, Remedies
 from reserver.moves.model import MAX_TIMEOUT_S, Move
-from reserver.moves.phases import MoveMode, MovePhase
+from reserver.moves.phases import MoveMode, MovePhase, MoveReason
 
 LABEL = "reserver.io/maintenance-window"
 """The label with the window's key on the PodMoves of a window."""
@@ -29,6 +29,9 @@ _NOT_EVICTED = frozenset(
     {MovePhase.PENDING, MovePhase.RESERVING, MovePhase.EVICTING, MovePhase.SURGING}
 )
 
+_IN_DOUBT = frozenset({MoveReason.READY_TO_EVICT, MoveReason.EVICTION_RETRIED})
+"""The reasons of moves that may have evicted their pod, although the watch has not shown it."""
+
 
 class WrittenMove(NamedTuple):
     """A PodMove that exists.
@@ -36,10 +39,17 @@ class WrittenMove(NamedTuple):
     Attributes:
         move: its spec and status.
         key: the key of its window; empty if no window created the PodMove.
+        version: the resourceVersion.
     """
 
     move: Move
     key: str = ""
+    version: str = ""
+
+    @property
+    def deletion(self) -> DeleteMove:
+        """The effect that deletes it, unless it has changed."""
+        return DeleteMove(self.move.name, self.move.uid, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +70,11 @@ class CreateMove:
 
 @dataclass(frozen=True, slots=True)
 class DeleteMove:
-    """Delete a PodMove with the observed UID."""
+    """Delete a PodMove as it was observed: by now it may have evicted its pod."""
 
     name: PodName
     uid: str
+    version: str
 
 
 MoveEffect = CreateMove | DeleteMove
@@ -108,8 +119,9 @@ def emptying(
         under_way = [each for each in every if not each.move.gives_way]
         if under_way:
             for each in under_way:
-                if is_forced and each.key == window.key and _is_seated(each.move):
-                    yield DeleteMove(each.move.name, each.move.uid)
+                is_seated = each.move.spec.mode is not MoveMode.EVICT_ONLY
+                if is_forced and each.key == window.key and is_seated and _has_not_evicted(each):
+                    yield each.deletion
             continue
         name = PodName(pod.namespace, _name(window, pod, mode))
         before = named(name)
@@ -117,21 +129,22 @@ def emptying(
             left_s = window.period.end - now
             yield CreateMove(name, pod, mode, min(max(left_s, LEAST_TIMEOUT_S), MAX_TIMEOUT_S))
         elif not 0 <= now - (before.move.status.finished_at or 0.0) < AGAIN_S:
-            yield DeleteMove(name, before.move.uid)
+            yield before.deletion
 
 
 def leftovers(moves: Iterable[WrittenMove], in_hand: frozenset[str]) -> Iterator[DeleteMove]:
     """Yield the deletions of the moves of windows without nodes in hand.
 
-    A move that has evicted its pod continues: the replacement needs the seat.
+    A move that may have evicted its pod continues: the replacement needs the seat.
     """
-    for move, key in moves:
-        if key and key not in in_hand and move.status.phase in _NOT_EVICTED:
-            yield DeleteMove(move.name, move.uid)
+    for each in moves:
+        if each.key and each.key not in in_hand and _has_not_evicted(each):
+            yield each.deletion
 
 
-def _is_seated(move: Move) -> bool:
-    return move.spec.mode is not MoveMode.EVICT_ONLY and move.status.phase in _NOT_EVICTED
+def _has_not_evicted(written: WrittenMove) -> bool:
+    status = written.move.status
+    return status.phase in _NOT_EVICTED and status.reason not in _IN_DOUBT
 
 
 def _name(window: Window, pod: LeavingPod, mode: MoveMode) -> str:

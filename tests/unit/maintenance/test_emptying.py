@@ -41,6 +41,8 @@ async def test_whoever_writes_moves_with_the_label_of_a_window_keeps_no_other_wa
     client = ScriptedClient(*[{}] * (MOST_ENDED * 4))
     await NodeEmptying(client, moves, Snapshot(), fail).move({}, NOW)
     assert len(client.requests) == MOST_ENDED
+    as_seen = {"uid": "uid-web", "resourceVersion": "1"}  # It may evict until then.
+    assert {"preconditions": as_seen} in [each.body for each in client.requests]
     assert any("/shop/" in each.path for each in client.requests[:2])
 
 

@@ -36,7 +36,11 @@ def written(
     spec = MoveSpec(pod=PodName("shop", "web"), mode=more.pop("mode", SEATED))
     status = MoveStatus(phase=phase, **more)
     name = PodName("shop", "web-1")
-    return WrittenMove(Move(name=name, uid="m", created_at=0.0, spec=spec, status=status), key)
+    move = Move(name=name, uid="m", created_at=0.0, spec=spec, status=status)
+    return WrittenMove(move, key, "7")
+
+
+DELETION = DeleteMove(PodName("shop", "web-1"), "m", "7")
 
 
 def effects(
@@ -102,7 +106,7 @@ def test_a_move_that_waits_for_a_seat_gives_way_at_the_start_where_that_is_allow
     surges = written(MovePhase.SURGING, mode=MoveMode.SURGE_FIRST)
     for waits in (written(MovePhase.RESERVING), surges):
         found = effects(FORCED, START, WEB, under_way=waits)
-        assert found == [DeleteMove(PodName("shop", "web-1"), "m")]
+        assert found == [DELETION]
     handed_over = written(MovePhase.HANDING_OVER, mode=MoveMode.SURGE_FIRST)
     assert not effects(FORCED, START, WEB, under_way=handed_over)
 
@@ -124,9 +128,25 @@ def test_moves_of_windows_that_have_nothing_in_hand_end_unless_their_pod_is_gone
         written(key=""),
         written(key="held"),
     ]
-    assert list(leftovers(moves, frozenset({"held"}))) == [
-        DeleteMove(PodName("shop", "web-1"), "m")
-    ]
+    assert list(leftovers(moves, frozenset({"held"}))) == [DELETION]
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_deleted"),
+    [
+        (MoveReason.READY_TO_EVICT, False),
+        (MoveReason.EVICTION_RETRIED, False),
+        (MoveReason.BUDGET_BLOCKS, True),
+        (MoveReason.WAITS_FOR_TURN, True),
+    ],
+)
+def test_a_move_that_may_have_evicted_its_pod_is_not_deleted(
+    reason: MoveReason, *, is_deleted: bool
+) -> None:
+    """The seat went with the move, between the answer to an eviction and its event."""
+    move = written(MovePhase.EVICTING, reason=reason)
+    assert list(leftovers([move], frozenset())) == [DELETION] * is_deleted
+    assert effects(FORCED, START, WEB, under_way=move) == [DELETION] * is_deleted
 
 
 def test_what_it_may_not_move_is_named_with_the_field_that_would_allow_it() -> None:
