@@ -144,7 +144,8 @@ class MaintenanceController(Listener):
         for name, node in nodes.items():
             seen[name] = observed(node, self._emptying.drain(name))
             await pacer.give_way()
-        unread, limit_s = self.windows.unread, self._not_ready_s
+        unread = frozenset(each.metadata.uid for each, window in windows.items() if window is None)
+        limit_s = self._not_ready_s
         every = tuple(seen.values())
         decided_at = self._clock()
         search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)

@@ -52,11 +52,6 @@ class KnownWindows:
         """Yield each window."""
         yield from self._known.values()
 
-    @property
-    def unread(self) -> frozenset[str]:
-        """The UIDs of the windows that were not read."""
-        return frozenset(known.metadata.uid for known in self if known.window is None)
-
     def view(self) -> ObjectView[WindowObject]:
         """Return the view that updates the windows from the watch."""
         return ObjectView(
