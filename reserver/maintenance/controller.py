@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from math import inf
 
 import structlog
 
@@ -51,6 +50,10 @@ _PAUSE_S = 0.5
 
 _RETRY_S = 2.0
 """Seconds from a failure to the next pass."""
+
+_LATEST_S = 60.0
+"""Most seconds between passes: a clock that is corrected, or a machine that is resumed, skips time,
+and a PodMove that could not be deleted may be deleted later."""
 
 MOST_WRITES = 50
 """Most nodes that one pass writes."""
@@ -154,12 +157,11 @@ class MaintenanceController(Listener):
         is_busy = await pacer.awaited(self._write_nodes(decision, seen))
         await pacer.awaited(self._emptying.move(in_hand, self._clock()))
         self.counts = await self._write_statuses(windows, decision, decided_at, pacer)
-        wait_s = LOOK_AGAIN_S if is_busy or in_hand else inf
+        wait_s = LOOK_AGAIN_S if is_busy or in_hand else _LATEST_S
         wait_s = min(wait_s, decision.next_at - self._clock())
         if any(each.window.schedule and each.window.period.end <= decided_at for each in turns):
             wait_s = 0.0  # The window ended during this pass, and has another occurrence.
-        if wait_s < inf:
-            self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
+        self.queue.add(_LOOK, max(wait_s, _PAUSE_S))
 
     def _known_nodes(self) -> dict[str, Node]:
         names, node_of = self._state.snapshot.node_names(), self._state.node

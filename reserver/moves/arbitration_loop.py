@@ -156,9 +156,8 @@ class ArbitrationLoop:
 
 
 def _changes(each: Contender, asked_at: float) -> Iterator[float]:
-    """Yield the seconds until the window of a move may change."""
+    """Yield the seconds until the window of a move may change; a corrected clock skips time."""
     window = each.window
-    if window.why:
-        yield min(LOOK_AGAIN_S, max(window.opens_at - asked_at, _REST_S))
-    elif window.closes_at < inf:
-        yield max(window.closes_at - asked_at, _REST_S)
+    changes_at = window.opens_at if window.why else window.closes_at
+    if window.why or changes_at < inf:
+        yield min(LOOK_AGAIN_S, max(changes_at - asked_at, _REST_S))

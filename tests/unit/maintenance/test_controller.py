@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 from msgspec import Raw
 
 from reserver.base.pacer import Pacer
@@ -100,3 +101,13 @@ async def test_a_window_that_is_corrected_during_a_pass_keeps_its_node_cordoned(
         cluster.now += 6.0
         await cluster.controller.look(Pacer())
     assert cluster.cordons == [("a", True), ("b", True)]
+
+
+@pytest.mark.parametrize("ahead_s", [-40 * HOUR, 9 * HOUR])
+async def test_a_window_is_looked_at_each_minute_as_clocks_are_corrected(ahead_s: float) -> None:
+    """A timer of hours does not notice that the machine was suspended for hours, either."""
+    cluster = Cluster("a")
+    cluster.now += ahead_s
+    cluster.put("a", drainBefore="0s")
+    await cluster.controller.look(Pacer())
+    assert 0 < cluster.controller.queue.wait_s() <= 60

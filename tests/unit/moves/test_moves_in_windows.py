@@ -9,7 +9,7 @@ import pytest
 
 from reserver.cluster.pod import Pod
 from reserver.k8s.objects.pod_annotations import MOVE_WINDOW_ANNOTATION
-from reserver.moves.windows import MoveWindows
+from reserver.moves.windows import LOOK_AGAIN_S, MoveWindows
 from tests.unit.k8s.crashes import crash_at_each_write, done_or_not
 from tests.unit.moves.api_server import PODS
 from tests.unit.moves.opening import HOUR, NIGHT, at
@@ -97,6 +97,15 @@ async def test_what_may_not_be_moved_any_more_is_not_evicted_and_keeps_its_seat_
     assert (status["phase"], status["reason"]) == ("Evicting", "WaitsForWindow")
     status = await rounds(world, 2 * HOUR)
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+async def test_an_open_window_is_judged_each_minute_as_clocks_are_corrected(world: World) -> None:
+    """Until the window is judged again, its moves take no step: they did not even time out."""
+    world.move()
+    await rounds(world, 5 * HOUR)
+    arbitration = world.reserver.features.mover.arbitration  # type: ignore[union-attr]
+    arbitration.queue.take_all()
+    assert 0 < arbitration.queue.wait_s() <= LOOK_AGAIN_S
 
 
 async def test_a_broken_annotation_fails_its_move_at_its_deadline_with_the_reason(
