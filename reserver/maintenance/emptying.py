@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from typing import NamedTuple
@@ -118,11 +119,20 @@ class NodeEmptying:
         return await self._client.get_bounded(path, MOST_BYTES, {"fieldSelector": selector})
 
     async def move(self, nodes: Mapping[str, Window], now: float) -> None:
-        """Move pods off nodes in hand, and end the moves of windows without nodes in hand."""
+        """Move pods off nodes in hand, and end the moves of windows without nodes in hand.
+
+        Pods wait while their namespace has as many PodMoves as are read.
+        """
+        created = Counter[str]()
         for node, window in nodes.items():
             drain = self.drain(node)
             if drain is not None:
                 for effect in tuple(emptying(window, drain, self._moves_of, self._named, now)):
+                    if isinstance(effect, CreateMove):
+                        namespace = effect.name.namespace
+                        if not self._moves.has_room(namespace, created[namespace]):
+                            continue
+                        created[namespace] += 1
                     await self._carry_out(effect, window.key)
         in_hand = frozenset(window.key for window in nodes.values())
         over = in_turns(leftovers(self._ours(), in_hand), lambda each: each.name.namespace)

@@ -124,6 +124,11 @@ class MoveIndex:
         """Return the PodMoves that wait for the pod of a PodMove."""
         return frozenset(self._followers.get(name, ()))
 
+    def has_room(self, namespace: str, extra: int = 0) -> bool:
+        """Return whether a namespace may have a PodMove more, beside `extra` ones to come."""
+        is_within = self._under_way.of(namespace) + extra < MOST_MOVES
+        return is_within and self._under_way.has_room(namespace, extra)
+
     def put(self, item: MoveObject) -> None:
         """Store a new version of a PodMove; an older version is ignored."""
         before = self._known.get(item.name)
@@ -183,9 +188,8 @@ class MoveIndex:
         """
         namespace = known.metadata.namespace
         has_begun = known.said is not None or (before is not None and before.move is not None)
-        here = self._under_way.of(namespace)
-        if not has_begun and (here >= MOST_MOVES or not self._under_way.has_room(namespace)):
-            in_all = self._under_way.total
+        if not has_begun and not self.has_room(namespace):
+            here, in_all = self._under_way.of(namespace), self._under_way.total
             problem = f"{here} PodMoves are under way in this namespace, {in_all} in all"
             raise InvalidInput("", problem, "create it again once some of them have ended")
 

@@ -10,7 +10,7 @@ from reserver.k8s.objects.objects import decode, encode
 from reserver.maintenance.emptying import LOOK_AGAIN_S, MOST_BYTES, MOST_ENDED, NodeEmptying
 from reserver.maintenance.model import MaintenancePeriod, Window
 from reserver.maintenance.moving import LABEL
-from reserver.moves.index import MoveIndex
+from reserver.moves.index import MOST_MOVES, MoveIndex
 from reserver.moves.podmove import MoveObject
 from tests.builders import NOW, pod
 from tests.unit.k8s.fakes import ScriptedClient, refused
@@ -20,14 +20,14 @@ def fail(error: ApiError) -> None:
     raise error
 
 
-def labelled(namespace: str, name: str) -> MoveObject:
+def labelled(namespace: str, name: str, key: str = "forged.1") -> MoveObject:
     metadata = {
         "namespace": namespace,
         "name": name,
         "uid": f"uid-{name}",
         "resourceVersion": "1",
         "creationTimestamp": "2030-01-01T00:00:00Z",
-        "labels": {LABEL: "forged.1"},
+        "labels": {LABEL: key},
     }
     return decode(MoveObject, encode({"metadata": metadata, "spec": {"pod": {"name": name}}}))
 
@@ -101,3 +101,20 @@ async def test_a_pod_whose_move_is_written_gets_no_other() -> None:
     moves.put(decode(MoveObject, encode(written | {"metadata": written["metadata"] | shown})))
     await emptying.move({"n": W}, NOW)
     assert [each.verb for each in client.requests] == ["get", "create"]
+
+
+async def test_pods_wait_while_their_namespace_has_as_many_moves_as_are_read() -> None:
+    """A thousand were once created, refused and deleted again every ten seconds."""
+    moves = MoveIndex(lambda _: None)
+    for number in range(MOST_MOVES - 2):
+        moves.put(labelled("shop", f"m-{number}", W.key))
+    client = ScriptedClient(listed("a", "b"), listed("c", "d"), {}, {})
+    emptying = NodeEmptying(client, moves, Snapshot(), fail)
+    nodes = {"n1": W, "n2": W}
+    await emptying.look(nodes, NOW)
+    await emptying.move(nodes, NOW)
+    assert [each.verb for each in client.requests[2:]] == ["create", "create"]
+    for name in ("e", "f"):
+        moves.put(labelled("shop", name, W.key))
+    await emptying.move(nodes, NOW)
+    assert len(client.requests) == 4
