@@ -179,7 +179,8 @@ class Reservation:
         if recurrence is None or (not found and self.occurrence is not None):
             return self
         if not found:
-            return replace(self, expires_at=min(now, recurrence.ends_at or now))
+            end = min(now, recurrence.ends_at or now)
+            return replace(self, starts_at=end, expires_at=end)
         return replace(
             self,
             digest=occurrence_digest(self.digest, found[0].start),

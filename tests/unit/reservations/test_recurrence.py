@@ -177,6 +177,15 @@ def test_a_clock_that_is_set_back_counts(
     assert at(ledger, Moment(BEGIN + DAY, 1)) == (Phase.ACTIVE, 0, 4000)
 
 
+def test_one_that_was_over_when_it_was_read_never_holds(ledger: Ledger) -> None:
+    """It ended when it was read, so it held once the clock was set back to before that."""
+    ledger.advance(END + 2 * HOUR)
+    ledger.put(nightly(until=BEGIN + 4 * HOUR))
+    assert at(ledger, END + 2 * HOUR)[0] is Phase.EXPIRED
+    assert at(ledger, Moment(END + HOUR, 1)) == (Phase.PENDING, 0, 0)
+    assert at(ledger, Moment(END + 2 * HOUR, 1))[0] is Phase.EXPIRED
+
+
 def test_a_clock_that_is_set_forward_past_some_holds_the_one_of_now(ledger: Ledger) -> None:
     ledger.advance(BEGIN)
     ledger.put(nightly())
