@@ -154,7 +154,7 @@ class MaintenanceController(Listener):
         search = decide(turns, every, decided_at, unread=unread, not_ready_s=limit_s)
         decision = await pacer.run(search)
         await self._close(decision, pacer)
-        is_busy = await pacer.awaited(self._write_nodes(decision, seen))
+        is_busy = await pacer.awaited(self._write_nodes(windows, decision, seen))
         await pacer.awaited(self._emptying.move(in_hand, self._clock()))
         self.counts = await self._write_statuses(windows, decision, decided_at, pacer)
         wait_s = LOOK_AGAIN_S if is_busy or in_hand else _LATEST_S
@@ -204,13 +204,18 @@ class MaintenanceController(Listener):
                     self._unsuited(reservation.ref, False)  # noqa: FBT003 - as `Core` has it
 
     async def _write_nodes(
-        self, decision: MaintenanceDecision, seen: Mapping[str, ObservedNode]
+        self, windows: WindowsNow, decision: MaintenanceDecision, seen: Mapping[str, ObservedNode]
     ) -> bool:
-        """Write nodes that differ from their goals; return whether any node differed."""
+        """Write nodes that differ from their goals; return whether any node differed.
+
+        Once a window has changed, the rest is left to the next pass: it may keep a node cordoned.
+        """
         due = [name for name, goal in decision.goals.items() if is_due(goal, seen[name])]
         for name in due[:MOST_WRITES]:
             annotation = self._nodes[name].maintenance
             goal, now = decision.goals[name], self._clock()
+            if list(self.windows) != list(windows):
+                break
             try:
                 if await write_node(self._client, seen[name], goal, annotation, now):
                     self.writes += 1

@@ -103,6 +103,21 @@ async def test_a_window_that_is_corrected_during_a_pass_keeps_its_node_cordoned(
     assert cluster.cordons == [("a", True), ("b", True)]
 
 
+async def test_a_window_that_is_extended_during_a_pass_keeps_its_nodes_cordoned() -> None:
+    cluster = Cluster("a", "b", "c")
+    for name in ("a", "b"):
+        cluster.put(name)
+    cluster.put("c", end=show_moment(NOW + 9 * HOUR))
+    await cluster.controller.look(Pacer())
+    cordons = list(cluster.cordons)
+    cluster.now += HOUR
+    cluster.meanwhile = lambda: cluster.put("a", 2, end=show_moment(NOW + 2 * HOUR))
+    for _ in range(3):
+        cluster.now += 1.0
+        await cluster.controller.look(Pacer())
+    assert cluster.cordons == [*cordons, ("b", False)]
+
+
 @pytest.mark.parametrize("ahead_s", [-40 * HOUR, 9 * HOUR])
 async def test_a_window_is_looked_at_each_minute_as_clocks_are_corrected(ahead_s: float) -> None:
     """A timer of hours does not notice that the machine was suspended for hours, either."""
