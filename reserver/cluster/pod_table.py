@@ -6,7 +6,7 @@ arrays over all slots, whatever the number of workloads.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -65,7 +65,7 @@ class PodTable:
         self._namespaces: Categorical[str] = Categorical(_FIRST_SIZE)
         self._labels = LabelTable(_FIRST_SIZE)
         self._claims: Counter[PodName] = Counter()
-        self._claims_of: dict[int, tuple[PodName, ...]] = {}
+        self._claims_on: defaultdict[int, dict[int, tuple[PodName, ...]]] = defaultdict(dict)
         self._known: ByteCache[Hashable, Slots] = ByteCache(_KNOWN_BYTES)
         self.uids: list[str] = []
         self._used = 0
@@ -113,6 +113,7 @@ class PodTable:
     def remove(self, slot: int, pod: Pod) -> None:
         """Remove a pod from its slot."""
         self._forget()
+        self._drop_claims(slot)
         self.rows[slot], self.uids[slot] = ABSENT, ""
         if pod.constraints.anti_affinity:
             self._anti_affinity.put(slot, None)
@@ -120,14 +121,13 @@ class PodTable:
             self._ports.put(slot, None)
         self._namespaces.put(slot, None)
         self._labels.put(slot, None)
-        self._drop_claims(slot)
         self._free.append(slot)
 
     @contextmanager
     def without(self, slot: int) -> Iterator[None]:
         """Hide the pod of a slot until the block ends."""
-        row, self.rows[slot] = self.rows[slot], ABSENT
         claims = self._drop_claims(slot)
+        row, self.rows[slot] = self.rows[slot], ABSENT
         try:
             yield
         finally:
@@ -216,9 +216,9 @@ class PodTable:
         """Return whether a pod uses a PersistentVolumeClaim."""
         return claim in self._claims
 
-    def claims_by_row(self) -> Iterator[tuple[int, tuple[PodName, ...]]]:
-        """Yield the PersistentVolumeClaims of each pod that uses any, with the row of its node."""
-        return ((int(self.rows[slot]), claims) for slot, claims in self._claims_of.items())
+    def claims_on(self, row: int) -> Iterator[PodName]:
+        """Yield the PersistentVolumeClaims that the pods on the node of a row use."""
+        return chain.from_iterable(self._claims_on.get(row, {}).values())
 
     def _add_rare(self, slot: int, pod: Pod) -> None:
         """Add the properties that few pods have."""
@@ -232,11 +232,16 @@ class PodTable:
 
     def _take_claims(self, slot: int, claims: tuple[PodName, ...]) -> None:
         if claims:
-            self._claims_of[slot] = claims
+            self._claims_on[int(self.rows[slot])][slot] = claims
             self._claims.update(claims)
 
     def _drop_claims(self, slot: int) -> tuple[PodName, ...]:
-        claims = self._claims_of.pop(slot, ())
+        row = int(self.rows[slot])
+        there = self._claims_on.get(row)
+        if there is None or not (claims := there.pop(slot, ())):
+            return ()
+        if not there:
+            del self._claims_on[row]
         for claim in claims:
             self._claims[claim] -= 1
             if not self._claims[claim]:

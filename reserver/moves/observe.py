@@ -211,9 +211,7 @@ class Observer:
         return seat is not None and any(self._closed(move, seat))
 
     def _is_full_of_volumes(self, seat: Reservation) -> bool:
-        node = seat.parts[0].node
-        row = self.state.snapshot.row(node)
-        return row is not None and bool(too_many(seat, self.state, [node])[row])
+        return bool(too_many(seat, self.state, [seat.parts[0].node]))
 
     def workload(self, move: Move) -> Workload | None:
         """Return the controller of a move's pod; None without one."""

@@ -8,25 +8,30 @@ as well. Volumes that are still attached for deleted pods (VolumeAttachment) do 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.cluster.pod import Pod, PodName
 from reserver.cluster.snapshot import Snapshot
-from reserver.cluster.storage import Storage, Volume
+from reserver.cluster.storage import Storage
 from reserver.reservations import owner
-from reserver.reservations.reservation import Reservation
+from reserver.reservations.reservation import Ref, Reservation
+from reserver.scheduling.closures import NO_NODES, Nodes
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.state import State
 
 REACHED = "node(s) at the tenantCeiling"
 
+_AT_A_TIME = 100
+"""Nodes whose volumes are counted in one step: a node may have a hundred."""
 
 _UNLIMITED = np.iinfo(np.int64).max
+
+_Attached = tuple[str, str]
+"""A volume: its CSI driver, and the driver's identifier."""
 
 
 def most_slots(reservation: Reservation, pod: Pod, state: State) -> Int64s:
@@ -58,36 +63,35 @@ def taken(numbers: Mapping[str, int], snapshot: Snapshot) -> Int64s:
     return slots
 
 
-def too_many(reservation: Reservation, state: State, nodes: Collection[str] = ()) -> Bools:
-    """Return, for each row, whether its node cannot attach the volumes of a seat's pod.
-
-    Args:
-        reservation: the seat.
-        nodes: the nodes to look at; empty for all.
-    """
-    snapshot, storage = state.snapshot, state.snapshot.storage
-    full: Bools = np.zeros(len(snapshot.exists), dtype=np.bool_)
-    brought = set(_attached(_claims(reservation), storage)) if storage.attachable else set()
-    drivers = {volume.driver for volume in brought}
-    limited = {
-        row: (node, limits)
-        for node in nodes or storage.attachable
-        if (limits := storage.attachable.get(node, {})).keys() & drivers
-        and (row := snapshot.row(node)) is not None
-    }
-    there = defaultdict[int, set[Volume]](set)
-    for row, claims in snapshot.residents.claims_by_row() if limited else ():
-        if row in limited:
-            there[row].update(_attached(claims, storage))
-    for row, (node, limits) in limited.items():
-        for seat in state.ledger.holding_on(node):
-            if seat.volume_claims and seat.ref != reservation.ref:
-                there[row].update(_attached(_claims(seat), storage))
-        for driver in drivers & limits.keys():
-            known = {volume for volume in there[row] if volume.driver == driver}
-            new = {volume for volume in brought if volume.driver == driver} - known
-            full[row] |= bool(new) and len(known) + len(new) > limits[driver]
+def full_of_volumes(reservation: Reservation, state: State) -> Generator[None, None, Nodes]:
+    """Return the nodes that cannot attach the volumes of a seat's pod, a few in each step."""
+    full: Nodes = NO_NODES
+    nodes = list(state.snapshot.storage.attachable) if reservation.volume_claims else []
+    for first in range(0, len(nodes), _AT_A_TIME):
+        full |= too_many(reservation, state, nodes[first : first + _AT_A_TIME])
+        yield
     return full
+
+
+def too_many(reservation: Reservation, state: State, nodes: Iterable[str]) -> Nodes:
+    """Return those of some nodes that cannot attach the volumes of a seat's pod."""
+    brought = set(_attached(_claims(reservation), state.snapshot.storage))
+    return frozenset(node for node in nodes if _is_full(node, brought, reservation.ref, state))
+
+
+def _is_full(node: str, brought: set[_Attached], seat: Ref, state: State) -> bool:
+    """Return whether a node cannot attach the volumes that the pod of a seat brings."""
+    snapshot, storage = state.snapshot, state.snapshot.storage
+    row, limits = snapshot.row(node), storage.attachable.get(node, {})
+    drivers = limits.keys() & {driver for driver, _ in brought}
+    if row is None or not drivers:
+        return False
+    there = set(_attached(snapshot.residents.claims_on(row), storage))
+    for other in state.ledger.holding_on(node):
+        if other.volume_claims and other.ref != seat:
+            there.update(_attached(_claims(other), storage))
+    known, new = (Counter(driver for driver, _ in each) for each in (there, brought - there))
+    return any(new[driver] and known[driver] + new[driver] > limits[driver] for driver in drivers)
 
 
 def _claims(seat: Reservation) -> Iterator[PodName]:
@@ -95,10 +99,10 @@ def _claims(seat: Reservation) -> Iterator[PodName]:
     return (PodName(home, name) for name in seat.volume_claims)
 
 
-def _attached(claims: Iterable[PodName], storage: Storage) -> Iterator[Volume]:
+def _attached(claims: Iterable[PodName], storage: Storage) -> Iterator[_Attached]:
     """Yield the volumes of PersistentVolumeClaims that a CSI driver attaches."""
     for name in claims:
         claim = storage.claims.get(name)
         volume = storage.volumes.get(claim.volume) if claim and claim.is_bound else None
         if volume is not None and volume.driver:
-            yield volume
+            yield volume.driver, volume.handle

@@ -28,7 +28,7 @@ from reserver.reservations.reservation import Reservation
 from reserver.scheduling.closures import Nodes, without
 from reserver.scheduling.explain import count_reasons, reasons_against, summary
 from reserver.scheduling.fit import allowed
-from reserver.scheduling.node_limits import REACHED, most_slots, taken, too_many
+from reserver.scheduling.node_limits import REACHED, full_of_volumes, most_slots, taken
 from reserver.scheduling.reasons import TOO_MANY_VOLUMES
 from reserver.scheduling.request_arrays import amount_table, request_columns
 from reserver.scheduling.slot_nodes import ahead, distribute, never_fits, vacant
@@ -123,6 +123,7 @@ def placing(
         aside: changes the counted amounts during each step.
     """
     pod, allowed_nodes = slot_pod(reservation), {} if allowed_nodes is None else allowed_nodes
+    full = yield from full_of_volumes(reservation, state)
     for avoided in state.closures.tiers(reservation):
         parts = yield from _apart(
             reservation,
@@ -131,13 +132,13 @@ def placing(
             state,
             allowed_nodes=allowed_nodes,
             aside=aside,
-            avoided=avoided,
+            avoided=avoided | full,
         )
         if parts:
             return Placed(parts)
         yield  # Finding the reason takes as long again.
     with aside():
-        return _refused(reservation, pod, slots, state)
+        return _refused(reservation, pod, slots, state, full)
 
 
 def _apart(  # noqa: PLR0913 - of `placing`
@@ -157,8 +158,6 @@ def _apart(  # noqa: PLR0913 - of `placing`
         may_go = allowed_slots(pod, state.snapshot, allowed_nodes)
         if avoided:
             may_go = may_go & without(avoided, state.snapshot)
-        if reservation.volume_claims:
-            may_go = may_go & ~too_many(reservation, state)
         most = most_slots(reservation, pod, state)
         parts = _at_once(pod, reservation, slots, state, may_go, most)
         if parts or not reservation.is_seat:
@@ -247,15 +246,15 @@ def _with_room(pod: Pod, numbers: Mapping[str, int], state: State) -> dict[str, 
     return {node: number for node, number in kept.items() if number}
 
 
-def _refused(reservation: Reservation, pod: Pod, slots: int, state: State) -> Placed:
+def _refused(reservation: Reservation, pod: Pod, slots: int, state: State, full: Nodes) -> Placed:
     snapshot = state.snapshot
     if not snapshot.node_count:
         return Placed((), NO_NODES)
     whole, rules = reservation.is_whole, reservation.rules
     found = refusals(rules, pod, state) if whole else reasons_against(pod, state, ())
     found |= state.closures.refusals(reservation, snapshot)
-    if reservation.volume_claims and (full := too_many(reservation, state)).any():
-        found[TOO_MANY_VOLUMES.message] = full
+    if full:
+        found[TOO_MANY_VOLUMES.message] = snapshot.exists & ~without(full, snapshot)
     most = most_slots(reservation, pod, state)
     if not most.all():
         found[REACHED] = snapshot.exists & (most == 0)

@@ -37,9 +37,9 @@ def suits(reservation: Reservation, state: State) -> Suits:
     pod = slot_pod(reservation)
     rows = snapshot.rows([part.node for part in reservation.parts])
     may_go = allowed(pod, snapshot)
-    if reservation.volume_claims:
-        may_go &= ~too_many(reservation, state)
     is_allowed = bool(np.all(may_go[rows] & (rows >= 0)))
+    if is_allowed and reservation.volume_claims:
+        is_allowed = not too_many(reservation, state, [part.node for part in reservation.parts])
     if reservation.is_whole:
         return Suits(is_allowed, is_allowed and _is_for_itself(reservation, state))
     columns, _ = request_columns(pod, snapshot)
