@@ -87,9 +87,13 @@ class RequestObject(CustomResource, frozen=True):
         return written is not None and written.provisioning_class_name == PROVISIONING_CLASS
 
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions of the status; empty without any, or if they are invalid."""
+        """Return the first conditions of the status, Reserver's before those of others.
+
+        Empty without any, or if they are invalid.
+        """
         status = decode_or_none(_Status, self.status) or _Status()
-        return tuple((status.conditions or ())[:_MOST_CONDITIONS])
+        found = sorted(status.conditions or (), key=lambda each: each.type not in set(Kind))
+        return tuple(found[:_MOST_CONDITIONS])
 
 
 def path(name: PodName) -> str:

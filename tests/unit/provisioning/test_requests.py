@@ -101,6 +101,13 @@ def test_other_classes_and_late_news_are_passed_over(known: KnownRequests) -> No
     assert now.metadata.revision == 5
 
 
+def test_what_reserver_said_is_read_behind_whatever_others_say(known: KnownRequests) -> None:
+    """Else it would say so again, at once and for ever."""
+    known.put(item("job", "", *(f"example.com/T{number}" for number in range(40)), "Accepted"))
+    (now,) = known
+    assert (len(now.conditions), set(now.request.said)) == (32, {"Accepted"})
+
+
 def test_a_request_that_is_deleted_while_its_status_is_written_stays_deleted() -> None:
     requests = KnownRequests(lambda _: None)
     requests.put(item("a"))
