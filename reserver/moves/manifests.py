@@ -100,11 +100,13 @@ class OpenMove(NamedTuple):
     """A PodMove that has not ended.
 
     Attributes:
+        name: of the PodMove.
         pod: the pod to move.
         uid: the pod's UID; empty if not observed yet.
-        is_rebalance: whether a rebalancing round has written it.
+        is_rebalance: whether it has the label of a rebalancing round; a tenant may write it, too.
     """
 
+    name: PodName
     pod: PodName
     uid: str
     is_rebalance: bool
@@ -159,7 +161,7 @@ def read_page(raw: bytes) -> MovePage:
         uid = status.uid or move.spec.uid
         if not move.is_over:
             is_rebalance = STRATEGY in (item.metadata.labels or {})
-            still.append(OpenMove(pod, uid, is_rebalance=is_rebalance))
+            still.append(OpenMove(move.name, pod, uid, is_rebalance=is_rebalance))
         elif status.phase is MovePhase.FAILED and status.reason not in _NOT_ITS_OWN:
             failed.append(FailedMove(pod, uid, status.finished_at or 0.0))
     return MovePage(tuple(still), tuple(failed), found.metadata.continue_)

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from reserver.base.fairness import FairCount
 from reserver.cluster.pod import PodName
 from reserver.rebalance.cluster_state import ClusterState, ListedPod
 from reserver.rebalance.plan import PlannedMove
@@ -58,7 +59,11 @@ class Division(NamedTuple):
 
 
 def divide(
-    moves: Iterable[PlannedMove], cluster: ClusterState, moving: Moving, most: int
+    moves: Iterable[PlannedMove],
+    cluster: ClusterState,
+    moving: Moving,
+    most: int,
+    own: Iterable[str] = (),
 ) -> Division:
     """Divide the moves of a plan.
 
@@ -70,14 +75,15 @@ def divide(
         moves: of the plan, in its order.
         cluster: the cluster that the plan was made for.
         moving: pods that move already, or rest.
-        most: how many PodMoves may be written.
+        most: how many PodMoves may be written, and how many a namespace alone may have open.
+        own: the namespaces of open PodMoves of rounds, each as often as it has one.
     """
-    moves = tuple(moves)
+    moves, own = tuple(moves), tuple(own)
     steps = Counter(move.pod for move in moves)
-    found = _divide(moves, cluster, moving, most)
+    found = _divide(moves, cluster, moving, most, own)
     while unfinished := _unfinished(found.seated, steps):
         moving |= unfinished
-        found = _divide(moves, cluster, moving, most)
+        found = _divide(moves, cluster, moving, most, own)
     seated = set(found.seated)
     halves = {
         move
@@ -135,8 +141,13 @@ def makes_room(moves: Iterable[PlannedMove]) -> bool:
 
 
 def _divide(
-    moves: Sequence[PlannedMove], cluster: ClusterState, moving: Moving, most: int
+    moves: Sequence[PlannedMove],
+    cluster: ClusterState,
+    moving: Moving,
+    most: int,
+    own: Iterable[str],
 ) -> Division:
+    open_ = _counted(own, most)
     pods = {pod.name: pod for pod in cluster.pods}
     seated, evicted, missing = list[PlannedMove](), list[PlannedMove](), set[str]()
     stay, left = set[PodName](), 0
@@ -148,13 +159,27 @@ def _divide(
             stay.add(move.pod)
         elif move.source and not _needs_seat(pods.get(move.pod)):
             evicted.append(move)
-        elif move.target == move.source or len(seated) >= most:
+        elif (
+            move.target == move.source
+            or len(seated) >= most
+            or not open_.has_room(move.pod.namespace)
+        ):
             left += 1
             missing.add(move.source)
             stay.add(move.pod)
         else:
             seated.append(move)
+            open_.add(move.pod.namespace)
     return Division(tuple(seated), tuple(evicted), left)
+
+
+def _counted(own: Iterable[str], most: int) -> FairCount:
+    """Return the count of open PodMoves; what a tenant adds to its own leaves room for others."""
+    count = FairCount.each(most)
+    for namespace in own:
+        if count.has_room(namespace):
+            count.add(namespace)
+    return count
 
 
 def _unfinished(seated: Sequence[PlannedMove], steps: Mapping[PodName, int]) -> Moving:

@@ -7,13 +7,14 @@ error (docs/adr/0032).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
 
 from reserver.base.clock import is_ahead
 from reserver.base.schedule import Schedule
+from reserver.cluster.pod import PodName
 from reserver.errors import ConfigurationError, ReserverError
 from reserver.k8s.client import ApiClient
 from reserver.k8s.objects.times import show_moment
@@ -133,10 +134,7 @@ class Rebalancer:
             note = f"rounds move nothing before {show_moment(opens_at)}, by --move-window"
             return replace(_noted(Plan(notes=(note,))), settled=await self.give_back())
         under_way, failed = await self._known()
-        own = sum(move.is_rebalance for move in under_way)
-        if own >= MOST_OPEN:
-            note = f"{own} PodMoves of earlier rounds are under way; this round waits for them"
-            return _noted(Plan(notes=(note,)))
+        own = [move.pod.namespace for move in under_way if move.is_rebalance]
         look = await self._look()
         leaving = {move.pod for move in under_way}
         policy = look.policy.with_most_moves(most_moves)
@@ -166,9 +164,10 @@ class Rebalancer:
         cluster, held = (await self._look()).cluster, await self.held()
         return await self.marks.prepare(Plan(), cluster, held, {move.pod for move in under_way})
 
-    async def settle(self) -> None:
-        """Return once the PodMoves of rounds have ended."""
-        while open_ := sum(move.is_rebalance for move in (await self._known())[0]):
+    async def settle(self, outcomes: Sequence[MoveOutcome]) -> None:
+        """Return once the PodMoves of a round have ended."""
+        names = {PodName(each.move.pod.namespace, each.pod_move) for each in outcomes}
+        while open_ := sum(move.name in names for move in (await self._known())[0]):
             log.info("PodMoves are under way", open=open_)
             await asyncio.sleep(_POLL_S)
 
@@ -194,7 +193,7 @@ class Rebalancer:
         return ([], []) if self.pod_moves is None else await self.pod_moves.known()
 
     def _divided(
-        self, plan: Plan, look: RoundInput, apart: tuple[Moving, Moving], own: int
+        self, plan: Plan, look: RoundInput, apart: tuple[Moving, Moving], own: Sequence[str]
     ) -> tuple[Plan, int, int]:
         """Return the part of a plan to carry out now, its number of seats, and of moves left.
 
@@ -202,7 +201,7 @@ class Rebalancer:
             plan: the whole plan.
             look: the input of the plan.
             apart: the pods that move already, and the pods that rest after a failure.
-            own: the number of open PodMoves of rounds.
+            own: the namespaces of open PodMoves of rounds, each as often as it has one.
         """
         moving, rests = apart
         if self.pod_moves is None:
@@ -211,11 +210,11 @@ class Rebalancer:
             note = f"an evicted pod is not moved again: {further} further moves are left out"
             notes = (*plan.notes, note) if further else plan.notes
             return replace(plan, moves=moves, notes=notes), 0, 0
-        now, most = plan.moves, MOST_OPEN - own
+        now, most = plan.moves, max(0, MOST_OPEN - len(own))
         if self.marks is not None:
             begun = {name for name, node in look.cluster.nodes.items() if node.is_marked}
             now = whole_nodes(plan, begun, rests, most)
-        found = divide(now, look.cluster, moving | rests, most)
+        found = divide(now, look.cluster, moving | rests, MOST_OPEN, own)
         moves, notes = (*found.seated, *found.evicted), plan.notes
         if left := len(plan.moves) - len(moves):
             notes = (*notes, f"{left} moves are left to the next round")

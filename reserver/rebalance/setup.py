@@ -181,7 +181,7 @@ async def _until_emptied(
             return done
         if all(outcome.result is Result.ERROR for outcome in found.outcomes):
             return done.followed_by(Round(plan=Plan(), settled=await rebalancer.give_back()))
-        await rebalancer.settle()
+        await rebalancer.settle(found.outcomes)
 
 
 async def _once(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from reserver.cli.rebalance_run import _summary
@@ -47,8 +48,8 @@ class Scripted:
     async def give_back(self) -> Settled:
         return Settled((), ("a",))
 
-    async def settle(self) -> None:
-        self.waited += 1
+    async def settle(self, outcomes: Sequence[MoveOutcome]) -> None:
+        self.waited += len(outcomes)
 
 
 async def until_emptied(scripted: Scripted, most_moves: int | None = None) -> Round:

@@ -7,14 +7,15 @@ import pytest
 
 from reserver.errors import ConfigurationError
 from reserver.k8s.objects.times import show_micro
+from reserver.rebalance.outcomes import MoveOutcome, Result
 from reserver.rebalance.pod_moves import MOST_OPEN
 from tests.unit.k8s.fakes import refused
 from tests.unit.rebalance.rounds.world import MOVE, NO_MOVES, NODES, OTHER, OWNED, REST, World
 
 
-def pod_move(pod: str, phase: str = "", **labels: str) -> dict[str, Any]:
+def pod_move(pod: str, phase: str = "", namespace: str = "shop", **labels: str) -> dict[str, Any]:
     created = "1970-01-01T00:15:00Z"
-    metadata = {"name": f"move-{pod}", "namespace": "shop", "creationTimestamp": created}
+    metadata = {"name": f"move-{pod}", "namespace": namespace, "creationTimestamp": created}
     return {
         "metadata": metadata | {"labels": labels},
         "spec": {"pod": {"name": pod}},
@@ -82,13 +83,21 @@ async def test_a_round_waits_for_those_of_earlier_ones_and_not_for_other_moves(p
     full = [pod_move(f"a-{n}", "Reserving", **own) for n in range(MOST_OPEN)]
     first, last = ({**NO_MOVES, "items": part} for part in (full[:30], full[30:]))
     first["metadata"] = {"continue": "more"}
-    world = World(path, first, last, reserves_first=True)
+    world = World(path, first, last, NODES, OWNED, *REST, reserves_first=True)
     found = await world.rebalancer.round()
-    assert found.plan.notes == (
-        "50 PodMoves of earlier rounds are under way; this round waits for them",
-    )
+    assert (found.plan.notes, found.outcomes) == (("1 moves are left to the next round",), ())
     others = {**NO_MOVES, "items": [pod_move(f"a-{n}") for n in range(MOST_OPEN)]}
     world = World(path, others, NODES, OWNED, *REST, dry_run=True, reserves_first=True)
+    assert (await world.rebalancer.round()).plan.moves == (MOVE,)
+
+
+async def test_the_label_of_rounds_on_a_tenants_own_moves_stops_no_other_namespace(
+    path: Path,
+) -> None:
+    own = {"reserver.io/rebalance-strategy": "S"}
+    forged = [pod_move(f"a-{n}", "", "mallory", **own) for n in range(10 * MOST_OPEN)]
+    listed = {**NO_MOVES, "items": forged}
+    world = World(path, listed, NODES, OWNED, *REST, dry_run=True, reserves_first=True)
     assert (await world.rebalancer.round()).plan.moves == (MOVE,)
 
 
@@ -99,16 +108,18 @@ async def test_without_the_crd_of_pod_moves_nothing_is_begun(path: Path) -> None
     assert world.looks == []
 
 
-async def test_the_end_of_the_pod_moves_of_rounds_is_waited_for(
+async def test_the_end_of_the_pod_moves_of_a_round_is_waited_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = pod_move("web-0", "Landing", **{"reserver.io/rebalance-strategy": "S"})
-    under_way, slept = {**NO_MOVES, "items": [own, pod_move("web-1")]}, list[float]()
+    forged = pod_move("web-1", **{"reserver.io/rebalance-strategy": "S"})
+    under_way, slept = {**NO_MOVES, "items": [own, forged]}, list[float]()
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
     monkeypatch.setattr("reserver.rebalance.rounds.asyncio.sleep", sleep)
-    world = World(path, under_way, {**NO_MOVES, "items": [pod_move("web-1")]}, reserves_first=True)
-    await world.rebalancer.settle()
+    world = World(path, under_way, {**NO_MOVES, "items": [forged]}, reserves_first=True)
+    written = MoveOutcome(MOVE, Result.BACKGROUND, 0.0, pod_move="move-web-0")
+    await world.rebalancer.settle([written])
     assert len(slept) == 1
