@@ -18,6 +18,7 @@ from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
 from reserver.rebalance.ordering import order, take_back
 from reserver.rebalance.packing import Packing
+from reserver.rebalance.plan import named_to
 from reserver.rebalance.plan_builder import PlanBuilder
 from reserver.rebalance.planning_snapshot import NOWHERE
 
@@ -104,8 +105,9 @@ class Exchanges:
         if found.stuck or not builder.spent.allows([planned.pods[n] for n, _, _ in found.steps]):
             return False
         whys = {each: wish.why for each, wish in builder.waiting.items()}
-        makes_way = whys[number]._replace(reason=f"makes way for {planned.pods[number].name}")
         for step in found.steps:
+            name = named_to(planned.pods[step.number].name, planned.pods[number].name)
+            makes_way = whys[number]._replace(reason=f"makes way for {name}")
             builder.go(step, whys.get(step.number, makes_way))
         return True
 

@@ -19,7 +19,7 @@ from reserver.cluster.headroom import Int64s
 from reserver.rebalance.improvement import improve
 from reserver.rebalance.ordering import Order, Step, order, take_back
 from reserver.rebalance.packing import DEPTH, Packing
-from reserver.rebalance.plan import Bound, Kept, Plan, Why
+from reserver.rebalance.plan import Bound, Kept, Plan, Why, named_to
 from reserver.rebalance.plan_summary import plan_of
 from reserver.rebalance.planning_snapshot import NOWHERE, PlanningSnapshot
 from reserver.rebalance.policy import NO_LIMITS
@@ -96,7 +96,7 @@ def make_room(
     why += "" if planned.disruptions.limits == NO_LIMITS else _ALLOWED
     kept = [_kept(planned, number, why) for number in room.without]
     kept += [_kept(planned, number, why) for number, why in steps.stuck.items()]
-    return plan_of(planned, steps, lambda _, __: _why(planned, wanted), kept=kept, bound=bound)
+    return plan_of(planned, steps, lambda n, _: _why(planned, wanted, n), kept=kept, bound=bound)
 
 
 def _improved(
@@ -276,10 +276,13 @@ def _are_foes(planned: PlanningSnapshot, number: int, other: int) -> bool:
     )
 
 
-def _why(planned: PlanningSnapshot, wanted: Sequence[int]) -> Why:
-    landed = [str(planned.pods[n].name) for n in wanted if planned.rows[n] != NOWHERE]
-    named = landed[0] if len(landed) == 1 else f"{len(landed)} pending pods"
-    return Why(MAKE_ROOM, reason=f"makes room for {named}", improves=f"room for {named}")
+def _why(planned: PlanningSnapshot, wanted: Sequence[int], number: int) -> Why:
+    landed = [planned.pods[n].name for n in wanted if planned.rows[n] != NOWHERE]
+    many = f"{len(landed)} pending pods"
+    told, named = many, many
+    if len(landed) == 1:
+        told, named = named_to(planned.pods[number].name, landed[0]), str(landed[0])
+    return Why(MAKE_ROOM, reason=f"makes room for {told}", improves=f"room for {named}")
 
 
 def _kept(planned: PlanningSnapshot, number: int, why: str) -> Kept:

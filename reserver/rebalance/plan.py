@@ -71,6 +71,11 @@ class Why(NamedTuple):
         )
 
 
+def named_to(reader: PodName, other: PodName) -> str:
+    """Return a pod's name in a reason; whoever reads the other pod's events reads the reason."""
+    return str(other) if other.namespace == reader.namespace else "a pod of another namespace"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """A pod that a plugin would have moved, and that stays where it is.

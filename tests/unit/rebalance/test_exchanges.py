@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from reserver.cluster.constraints import Taint
 from reserver.cluster.node import Node
-from reserver.cluster.pod import Pod
+from reserver.cluster.pod import Pod, PodName
 from reserver.rebalance import exchanges
 from reserver.rebalance.cluster_state import ListedPod
 from reserver.rebalance.ordering import Order, order
@@ -90,6 +91,14 @@ def test_a_pod_that_is_in_the_way_goes_elsewhere() -> None:
     assert moves(plan) == [("other", "a", "b"), ("large", "old", "a")]
     assert plan.moves[0].reason == "makes way for shop/large"
     assert_at_rest(plan, cluster, TAINTS)
+
+
+def test_a_pod_in_the_way_hears_no_name_of_another_namespace() -> None:
+    *others, other = in_the_way()
+    assert isinstance(other, Pod)
+    moved = replace(other, name=PodName("bank", "other"))
+    plan = planned(cluster_of(*others, moved), TAINTS)
+    assert plan.moves[0].reason == "makes way for a pod of another namespace"
 
 
 def test_a_pod_in_the_way_stays_where_a_strategy_has_a_view_on_its_place() -> None:

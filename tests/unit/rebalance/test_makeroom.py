@@ -34,6 +34,14 @@ def test_one_move_makes_room() -> None:
     assert_feasible(plan, *things, wanted=[BIG])
 
 
+def test_a_reason_names_no_pod_of_another_namespace() -> None:
+    """An event on the pod that moves has the reason, and its tenants read it."""
+    things = list_of(A, pod("p", node="a", cpu="1"), B, pod("q", node="b", cpu="3"))
+    (move,) = make_room(scene(*things, wanted=[pod("big", namespace="bank", cpu="4")])).moves
+    assert move.reason == "makes room for a pod of another namespace"
+    assert move.improves == "room for bank/big"
+
+
 def test_a_chain_makes_room_where_no_single_move_does() -> None:
     things: list[Node | Pod] = list_of(
         node("a", cpu="4"),
