@@ -48,6 +48,10 @@ class FairCount:
         """
         return self._of[consumer] + extra < self._most - self._total - extra
 
+    def left(self, consumer: str) -> int:
+        """Return how many more units a consumer may take before any other takes one."""
+        return max(0, (self._most - self._total - self._of[consumer] + 1) // 2)
+
     def add(self, consumer: str, number: int = 1) -> None:
         """Add units to a consumer; a negative number returns units."""
         self._total += number

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reserver.base.fairness import FairCount
 from reserver.cluster.capacity_matrix import Rows
 from reserver.cluster.categorical import Bools
 from reserver.cluster.headroom import Int64s
@@ -29,7 +30,7 @@ from reserver.scheduling.neighbours import rejects
 MAKE_ROOM = "MakeRoom"
 
 STEPS = 60_000
-"""Most places that the search tries."""
+"""Most places that the search tries for the pods of a namespace; for all, less than twice that."""
 
 MOST_MOVES = 6
 """Most moves of other pods for one pod."""
@@ -151,21 +152,24 @@ def room_for(
     Args:
         wanted: the pods that are to get a node.
         together: all of them get room, or none does.
-        steps: how many places may be tried.
+        steps: how many places may be tried for a namespace alone.
         limit: of the search; None for as many places as it may try.
     """
-    packing = Packing(planned, planned.movable, steps)
+    packing, places = Packing(planned, planned.movable, steps), FairCount.each(steps)
     without: list[int] = []
     fewest = 0
     failed = set[object]()
     for number in packing.by_size(wanted):
         least = int(_least_moves(planned, number, planned.movable).min())
+        namespace = planned.pods[number].name.namespace
+        allowed = packing.steps_left = places.left(namespace)
         if planned.kind(number) in failed or not _make_room(packing, number, least, limit):
             without.append(number)
             if not planned.pods[number].volume_claims:
                 failed.add(planned.kind(number))
         else:
             fewest = max(fewest, least)
+        places.add(namespace, allowed - packing.steps_left)
     if without and together:
         packing.back(0)
         return Room({}, tuple(wanted), 0)

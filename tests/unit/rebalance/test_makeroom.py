@@ -6,7 +6,7 @@ from reserver.cluster.constraints import Constraints, PodTerm
 from reserver.cluster.labels import equals
 from reserver.cluster.node import Node
 from reserver.cluster.pod import Pod
-from reserver.rebalance.makeroom import make_room
+from reserver.rebalance.makeroom import make_room, room_for
 from reserver.rebalance.time_limit import TimeLimit
 from tests.builders import NAMESPACE, node, pod
 from tests.unit.rebalance.scenes import assert_feasible, budget, list_of, moves, scene
@@ -208,3 +208,16 @@ def test_the_class_model_finds_room_by_more_moves_than_are_tried_one_by_one() ->
     plan = make_room(scene(*things, wanted=wanted), limit=TimeLimit.after(600, time.monotonic))
     assert_feasible(plan, *things, wanted=wanted)
     assert (len(plan.landings), len(plan.moves)) == (1, 7)
+
+
+def test_pods_that_find_no_room_leave_the_search_places_for_other_namespaces() -> None:
+    things: list[Node | Pod] = []
+    for host in map("n{}".format, range(5)):
+        things.append(node(host, cpu="8"))
+        things += (pod(f"{host}-{n}", node=host, cpu="1250m") for n in range(6))
+    things += list_of(node("s1", cpu="4"), pod("r", node="s2", cpu="800m"), node("s2", cpu="2"))
+    things += list_of(pod("p", node="s1", cpu="1200m"), pod("q", node="s1", cpu="1600m"))
+    greedy = [pod(f"g{n}", namespace="greedy", cpu="3900m", labels={"n": f"{n}"}) for n in range(9)]
+    planned = scene(*things, wanted=[*greedy, pod("wanted", cpu="1700m")])
+    wanted = range(len(planned.pods) - 10, len(planned.pods))
+    assert room_for(planned, wanted, steps=500).without == tuple(wanted[:-1])
