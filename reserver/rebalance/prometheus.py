@@ -123,7 +123,9 @@ class Prometheus:
             problems += samples.problems
             _add(by_node, resource, samples.nodes)
             if with_pods and resource in POD_QUERIES:
-                _add(by_pod, resource, await self._asked(POD_QUERIES[resource], wire.read_pods))
+                measured = await self._asked(POD_QUERIES[resource], wire.read_pods)
+                problems += measured.problems
+                _add(by_pod, resource, measured.pods)
         return Readings(nodes=by_node, pods=by_pod, problems=tuple(problems))
 
     async def shares(self, nodes: frozenset[str], query: str) -> Readings:

@@ -20,6 +20,9 @@ _NODE_LABELS = ("node", "nodename", "instance")
 
 _LABELS_SHOWN = 300
 
+MOST = 2.0**53
+"""Largest value that is an amount, as of a resource that is requested."""
+
 T = TypeVar("T")
 Key = TypeVar("Key")
 
@@ -47,7 +50,7 @@ class Sample:
 
     Attributes:
         at: unix seconds.
-        value: finite and not negative.
+        value: not negative, and at most `MOST`.
     """
 
     at: float
@@ -64,6 +67,19 @@ class Samples:
     """
 
     nodes: Mapping[str, Sample]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodSamples:
+    """The samples of pods that a query returned.
+
+    Attributes:
+        pods: by namespace and name.
+        problems: series without a pod or an amount.
+    """
+
+    pods: Mapping[PodName, Sample]
     problems: tuple[str, ...] = ()
 
 
@@ -99,13 +115,16 @@ def read_nodes(raw: bytes, nodes: Container[str]) -> Samples:
     return Samples(found, few(strangers))
 
 
-def read_pods(raw: bytes) -> Mapping[PodName, Sample]:
+def read_pods(raw: bytes) -> PodSamples:
     """Return the samples of an answer, by the labels ``namespace`` and ``pod``.
 
+    A series without them, or whose value is no amount, is passed over and named: whoever has a pod
+    that Prometheus scrapes may add series.
+
     Raises:
-        InvalidInput: the answer is an error or no vector; a value is no amount; a label is missing,
-            or a pod has two series.
+        InvalidInput: the answer is an error or no vector, or a pod has two series.
     """
+    broken: list[str] = []
 
     def pod_of(labels: Mapping[str, str]) -> PodName:
         if not (labels.get("namespace") and labels.get("pod")):
@@ -113,7 +132,8 @@ def read_pods(raw: bytes) -> Mapping[PodName, Sample]:
             raise InvalidInput("data.result", problem, "write a query that keeps both")
         return PodName(labels["namespace"], labels["pod"])
 
-    return _read(raw, pod_of)
+    found = _read(raw, pod_of, broken)
+    return PodSamples(found, few(broken))
 
 
 def failure(raw: bytes) -> str:
@@ -133,7 +153,12 @@ def _decode(kind: type[T], raw: bytes | msgspec.Raw) -> T:
         raise InvalidInput(exc.path, exc.problem, remedy) from exc
 
 
-def _read(raw: bytes, key_of: Callable[[Mapping[str, str]], Key | None]) -> dict[Key, Sample]:
+def _read(
+    raw: bytes,
+    key_of: Callable[[Mapping[str, str]], Key | None],
+    broken: list[str] | None = None,
+) -> dict[Key, Sample]:
+    """Return the samples by key; add broken series to `broken`, or refuse them without it."""
     answer = _decode(_Answer, raw)
     if answer.status != "success" or answer.data is None:
         said = failure(raw) or f"its status is {answer.status!r}"
@@ -145,8 +170,13 @@ def _read(raw: bytes, key_of: Callable[[Mapping[str, str]], Key | None]) -> dict
         series = _decode(list[_Series], answer.data.result)
     found: dict[Key, Sample] = {}
     for each in series:
-        sample = _sample(each)
-        key = key_of(each.metric)
+        try:
+            sample, key = _sample(each), key_of(each.metric)
+        except InvalidInput as exc:
+            if broken is None:
+                raise
+            broken.append(exc.problem)
+            continue
         if key is None:
             continue
         if key in found:
@@ -162,7 +192,7 @@ def _sample(series: _Series) -> Sample:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (math.isfinite(value) and value >= 0 and math.isfinite(at)):
+    if not (0 <= value <= MOST and math.isfinite(at)):
         problem = f"{_shown(series.metric)} is {shorten(text)!r}, which is not an amount"
         raise InvalidInput("data.result", problem, "write a query without such series")
     return Sample(at, value)

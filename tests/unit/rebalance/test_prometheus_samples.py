@@ -31,7 +31,9 @@ def test_a_node_is_known_by_the_labels_that_exporters_give_it(labels: dict[str, 
     assert read_nodes(answer((labels, "0.5")), NODES).nodes == {"n1": Sample(1000.5, 0.5)}
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1", "much", "", 7, None, True], ids=str)
+@pytest.mark.parametrize(
+    "value", ["NaN", "+Inf", "-Inf", "-1", "1e308", "much", "", 7, None, True], ids=str
+)
 def test_a_value_that_is_no_amount_refuses_the_whole_answer(value: Any) -> None:
     with pytest.raises(InvalidInput) as raised:
         read_nodes(answer(({"instance": "n2"}, "1"), ({"instance": "n1"}, value)), NODES)
@@ -93,6 +95,21 @@ def test_what_prometheus_says_of_a_query_is_passed_on() -> None:
 
 def test_pods_are_known_by_namespace_and_name() -> None:
     web = {"namespace": "shop", "pod": "web-0"}
-    assert read_pods(answer((web, "2"))) == {PodName("shop", "web-0"): Sample(1000.5, 2.0)}
-    with pytest.raises(InvalidInput, match="no label namespace or no label pod"):
-        read_pods(answer(({"pod": "web-0"}, "2")))
+    assert read_pods(answer((web, "2"))).pods == {PodName("shop", "web-0"): Sample(1000.5, 2.0)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "value", "problem"),
+    [
+        ({"pod": "web-1"}, "2", "has no label namespace or no label pod"),
+        ({"namespace": "mallory", "pod": "web-1"}, "NaN", "is not an amount"),
+        ({"namespace": "mallory", "pod": "web-1"}, "1e308", "is not an amount"),
+    ],
+)
+def test_a_broken_series_of_a_pod_leaves_those_of_others(
+    labels: dict[str, str], value: str, problem: str
+) -> None:
+    found = read_pods(answer((labels, value), ({"namespace": "shop", "pod": "web-0"}, "2")))
+    assert found.pods == {PodName("shop", "web-0"): Sample(1000.5, 2.0)}
+    assert len(found.problems) == 1
+    assert problem in found.problems[0]
