@@ -57,16 +57,31 @@ class _Rule(NamedTuple):
         return counted
 
 
+MOST_COMPARED = 500_000
+"""Most comparisons of a pod with a constraint that counts it, in a namespace: some seconds."""
+
+
+class _Comparisons:
+    """The comparisons that are left for a namespace, which other namespaces do not pay for."""
+
+    def __init__(self) -> None:
+        self.left = MOST_COMPARED
+
+
 def find(args: RemovePodsViolatingTopologySpreadConstraint, state: PlanState) -> Batches:
     """Yield pods of domains that have too many of them."""
-    for rules in _rules(state, args):
+    for space, rules in _rules(state, args):
+        compared = _Comparisons()
         for rule in rules:
-            yield from _balance(
-                state, rule, [each for each in rules if each.members & rule.members]
-            )
+            beside = [each for each in rules if not each.members.isdisjoint(rule.members)]
+            yield from _balance(state, rule, beside, compared)
+            if compared.left <= 0:
+                note = f"{state.strategy} judges no more constraints of {space}: they are too many"
+                state.builder.notes.append(note)
+                break
 
 
-def _balance(state: PlanState, rule: _Rule, rules: list[_Rule]) -> Batches:
+def _balance(state: PlanState, rule: _Rule, rules: list[_Rule], compared: _Comparisons) -> Batches:
     """Yield pods until a constraint is met, or nothing more can be done for it."""
     planned = state.planned
     stuck: list[int] = []
@@ -75,21 +90,28 @@ def _balance(state: PlanState, rule: _Rule, rules: list[_Rule]) -> Batches:
         least = counts[is_domain].min(initial=0) if is_domain.any() else 0
         is_domain[stuck] = False
         fullest = int(np.where(is_domain, counts, -1).argmax())
-        if not is_domain.any() or counts[fullest] - least <= rule.spread.max_skew:
+        is_met = not is_domain.any() or counts[fullest] - least <= rule.spread.max_skew
+        if is_met or compared.left <= 0:
             return
         moves = len(state.builder.moves)
-        yield from _lighten(state, rule, rules, fullest, counts)
+        yield from _lighten(state, rule, rules, fullest, counts, compared)
         if len(state.builder.moves) == moves:
             stuck.append(fullest)
 
 
 def _lighten(
-    state: PlanState, rule: _Rule, rules: list[_Rule], domain: int, counts: Int64s
+    state: PlanState,
+    rule: _Rule,
+    rules: list[_Rule],
+    domain: int,
+    counts: Int64s,
+    compared: _Comparisons,
 ) -> Batches:
     """Yield the pods of a domain until one has left it."""
     planned, builder = state.planned, state.builder
     there = rule.numbers[rule.domains[planned.rows[rule.numbers]] == domain]
     crowds = _crowds(planned.rows, rules)
+    compared.left -= len(rules)
     order = {number: at for at, number in enumerate(state.index.least_first(there))}
     waiting: list[int] = there[~builder.moved[there]].tolist()
     waiting.sort(key=lambda number: (-crowds[planned.rows[number]], order[number]))
@@ -104,6 +126,9 @@ def _lighten(
             kept = state.protection(number) or NO_ROOM
             builder.keep(number, state.why(reason, improves), kept)
             continue
+        if compared.left <= 0:
+            return
+        compared.left -= len(rules)
         accept = emptier & rule.eligible
         for other in rules:
             if other is not rule and number in other.members:
@@ -153,8 +178,8 @@ def _crowds(rows: Rows, rules: list[_Rule]) -> Floats:
 
 def _rules(
     state: PlanState, args: RemovePodsViolatingTopologySpreadConstraint
-) -> Iterator[list[_Rule]]:
-    """Yield the constraints to judge, namespace by namespace."""
+) -> Iterator[tuple[str, list[_Rule]]]:
+    """Yield each namespace with the constraints to judge."""
     index = state.index
     written: defaultdict[str, dict[tuple[Spread, Selector], Pod]] = defaultdict(dict)
     constrained = index.spreads.where(bool)
@@ -176,7 +201,7 @@ def _rules(
             _rule(state, spread, selector, pod, seen)
             for (spread, selector), pod in written[space].items()
         ]
-        yield [rule for rule in rules if len(rule.numbers)]
+        yield space, [rule for rule in rules if len(rule.numbers)]
 
 
 def _rule(state: PlanState, spread: Spread, selector: Selector, pod: Pod, seen: Bools) -> _Rule:

@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from reserver.cluster.constraints import Constraints, NodeTerm, PodTerm, Spread, Taint
-from reserver.cluster.labels import equals
+from reserver.cluster.labels import Requirement, Selector, equals
+from reserver.cluster.node import Node
+from reserver.cluster.pod import Pod
 from reserver.rebalance import upstream
 from reserver.rebalance.arguments.evictor import DefaultEvictor
 from reserver.rebalance.arguments.placement import (
@@ -224,3 +226,24 @@ def test_no_pod_is_sent_where_it_would_be_moved_again(seed: int) -> None:
         plan = planned(cluster, args)
         assert plan == planned(cluster, args), "the same cluster, the same plan"
         assert_at_rest(plan, cluster, args)
+
+
+def test_constraints_that_are_too_many_end_the_turn_of_their_namespace_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reserver.rebalance.strategies.spread_together.MOST_COMPARED", 20)
+    things: list[Node | Pod | ListedPod] = [host(each, cpu="9") for each in "ab"]
+    for number in range(8):  # Each has a constraint of its own, which counts all of them.
+        selector = Selector((Requirement("x", "NotIn", frozenset({f"{number}"})),))
+        spread = Spread(topology_key=HOST, selector=selector)
+        made = pod(f"g{number}", uid=f"g{number}", namespace="greedy", node="a")
+        things.append(ListedPod(pod=made, spreads=(SpreadRule(spread, HARD),)))
+    things += [spread_pod(f"p{number}", "a", HOST) for number in range(2)]
+    plan = planned(cluster_of(*things), SPREAD)
+    assert [str(move.pod) for move in plan.moves if move.pod.namespace != "greedy"] == ["shop/p0"]
+    assert plan.notes == (
+        (
+            "RemovePodsViolatingTopologySpreadConstraint judges no more constraints of greedy: "
+            "they are too many"
+        ),
+    )
