@@ -18,7 +18,7 @@ from hack.controlplane.cluster import ControlPlane
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
 from hack.promises.report import Report
-from hack.reserver_process import wait_for
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.conftest import account, grant
 from tests.e2e.forms import SPEC
@@ -36,19 +36,22 @@ LEAST = timedelta(seconds=20)
 
 @pytest.fixture(scope="module")
 def leaders(
-    reserver_kubeconfig: Path,
+    reserver: ReserverProcess,
     kubeconfig: Path,
     control_plane: ControlPlane,
     api: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Replicas]:
-    """A leader and its standby that lend, and a kube-scheduler that asks whichever leads."""
-    assert reserver_kubeconfig.exists()  # Its roles are there.
+    """A leader and its standby that lend, and a kube-scheduler that asks whichever leads.
+
+    No other Reserver runs, which might replace a slot before the leader has read of it.
+    """
     folder = tmp_path_factory.mktemp("loans")
     lender = account(api, kubeconfig, "lender", folder / "kubeconfig", LENDING)
     policy = (LENDING.parent / "policy.yaml").read_text().replace(f"'{RESERVER}'", f"'{LENDER}'")
     grant(api, *yaml.safe_load_all(policy))
     with (
+        reserver.down(),
         Replicas(lender, folder, 2, flags=["--lending"]) as replicas,
         scheduling(control_plane, replicas.port, SCHEDULER),
     ):

@@ -18,7 +18,7 @@ from hack.bed.wall_clock import WallClock
 from hack.controlplane.cluster import ControlPlane
 from hack.promises.check import Rules, judge, read_history
 from hack.promises.record import Recorder
-from hack.reserver_process import wait_for
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.cluster import Corner
 from tests.e2e.forms import SPEC
 from tests.e2e.test_placement import parts
@@ -44,10 +44,18 @@ def clock(folder: Path) -> WallClock:
 
 @pytest.fixture(scope="module")
 def leaders(
-    reserver_kubeconfig: Path, control_plane: ControlPlane, folder: Path, clock: WallClock
+    reserver: ReserverProcess,
+    reserver_kubeconfig: Path,
+    control_plane: ControlPlane,
+    folder: Path,
+    clock: WallClock,
 ) -> Iterator[Replicas]:
-    """A leader and its standby, and a kube-scheduler that asks whichever leads."""
+    """A leader and its standby, and a kube-scheduler that asks whichever leads.
+
+    No other Reserver runs, which might acknowledge what the leader has not read yet.
+    """
     with (
+        reserver.down(),
         Replicas(reserver_kubeconfig, folder, 2, prepare=clock.code) as replicas,
         scheduling(control_plane, replicas.port, SCHEDULER),
     ):

@@ -65,16 +65,20 @@ def mishaps() -> Deadly:
     return Deadly()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def mover(
     control_plane: ControlPlane,
     mover_kubeconfig: Path,
     mishaps: Deadly,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ReserverProcess]:
-    """Reserver with all that these components are for, and a kube-scheduler that asks it."""
+    """Reserver with all that these components are for, and a kube-scheduler that asks it.
+
+    No other runs beside it, nor it beside the others in other files: what one acknowledges, another
+    may not have read yet.
+    """
     folder = tmp_path_factory.mktemp("mover")
-    with Proxy(mover_kubeconfig, mishaps) as proxy:
+    with ReserverProcess.all_down(), Proxy(mover_kubeconfig, mishaps) as proxy:
         proxy.write_kubeconfig(folder / "kubeconfig")
         with (
             ReserverProcess(
