@@ -92,6 +92,10 @@ class ReserverProcess:
         code += "\nimport sys\nfrom reserver.cli.entry import main\nsys.exit(main())"
         self._command[1:3] = ["-c", code]
 
+    def stand_in_for(self, other: ReserverProcess) -> None:
+        """Have it serve on the port of another one, which is down as long as this one runs."""
+        self._held, self.url = other._held, other.url
+
     @property
     def port(self) -> int:
         """The extender's port, on loopback."""

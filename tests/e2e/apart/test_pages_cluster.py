@@ -163,9 +163,9 @@ def cluster(
 ) -> Iterator[ReserverProcess]:
     """A Reserver with all that pages switch on; three workers, and a namespace.
 
-    The cluster's own scheduler places Reserver's pods; the pages' schedulers ask Reserver.
+    The cluster's own scheduler places Reserver's pods; the pages' schedulers ask this Reserver: to
+    another one the seat of a move may be news when the moved pod comes.
     """
-    assert reserver.is_ready()
     assert capacity_buffers
     folder = tmp_path_factory.mktemp("pages")
     admin = control_plane.kubeconfig
@@ -180,10 +180,9 @@ def cluster(
     plain = folder / "plain.yaml"
     plain.write_text(render_scheduler_config(PLAIN_SCHEDULER, kubeconfig=admin))
     control_plane.start_scheduler(plain, "plain")
-    with (
-        shop(api, admin, {ASKED: "yes"}),
-        ReserverProcess(admin, folder / "log", store, *flags) as process,
-    ):
+    process = ReserverProcess(admin, folder / "log", store, *flags)
+    process.stand_in_for(reserver)
+    with shop(api, admin, {ASKED: "yes"}), reserver.down(), process:
         wait_for(lambda: is_trusted(api, port), "the API server trusts the webhooks")
         yield process
     control_plane.stop_scheduler("plain")
