@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ def claims(token: str) -> dict[str, Any]:
 def questions(audit_log: Path) -> Iterator[dict[str, Any]]:
     """Yield what Reserver has asked about the rights of its callers."""
     with audit_log.open() as lines:
-        for event in map(json.loads, lines):
+        whole = takewhile(lambda line: line.endswith("\n"), lines)  # The last is being written.
+        for event in map(json.loads, whole):
             if event.get("objectRef", {}).get("resource") == "subjectaccessreviews":
                 yield event["requestObject"]["spec"]
