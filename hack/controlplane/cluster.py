@@ -67,8 +67,8 @@ class ControlPlane:
         self._apis = [f"--runtime-config={api}=true" for api in apis]
         self._kubelet = kubelet
         self._running: dict[str, Process] = {}
-        self._etcd_port = 0
-        self._port = HeldPort()  # Of kube-apiserver, which may be started again.
+        self._etcd_port = HeldPort()
+        self._port = HeldPort()  # Of kube-apiserver. Both may be started again.
         self.token = secrets.token_hex(16)
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class ControlPlane:
     @property
     def etcd_url(self) -> str:
         """URL of etcd for clients, JSON gateway included."""
-        return f"http://127.0.0.1:{self._etcd_port}"
+        return f"http://127.0.0.1:{self._etcd_port.number}"
 
     @property
     def ca_file(self) -> Path:
@@ -195,7 +195,7 @@ class ControlPlane:
         port = self._port.number
         command = commands.apiserver(
             self._files,
-            self._etcd_port,
+            self._etcd_port.number,
             port,
             controllers=self._controllers,
             audit_policy=self._audit_policy,
@@ -213,7 +213,7 @@ class ControlPlane:
         files.logs.mkdir()
         files.tokens.write_text(f'{self.token},admin,admin,"system:masters"\n')
         _make_key(files.service_account_key)
-        self._etcd_port = start_on_free_port(self._start_etcd)
+        self._start_etcd()
         self.start_apiserver()
         cluster = {"server": self.url, "certificate-authority": str(files.ca)}
         write_kubeconfig(files.kubeconfig, cluster, self.token)
@@ -235,11 +235,12 @@ class ControlPlane:
         for server in filter(None, servers):
             stop([server])
         self._port.close()
+        self._etcd_port.close()
         shutil.rmtree(self.folder)
 
-    def _start_etcd(self, port: int) -> int:
+    def _start_etcd(self) -> None:
+        port = self._etcd_port.number
         self._run("etcd", commands.etcd(self._files, port), lambda: answers(port, "/health"))
-        return port
 
     def _start_controllers(self) -> None:
         # Without this account pods are refused, and a first test would have to wait.

@@ -103,7 +103,7 @@ def at_rest(plane: ControlPlane) -> Iterator[Path]:
     plane.stop_apiserver()
     stop([plane._running.pop("etcd")])
     yield plane.folder / "etcd"
-    plane._start_etcd(plane._etcd_port)
+    plane._start_etcd()
     plane.start_apiserver()
 
 
@@ -112,7 +112,7 @@ def without_etcd(plane: ControlPlane) -> Iterator[Path]:
     """Stop etcd alone for the block: kube-apiserver goes on with its caches."""
     stop([plane._running.pop("etcd")])
     yield plane.folder / "etcd"
-    plane._start_etcd(plane._etcd_port)
+    plane._start_etcd()
 
 
 @contextmanager
