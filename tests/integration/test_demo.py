@@ -7,6 +7,7 @@ import io
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,10 @@ def test_a_demo_ends_when_make_is_killed() -> None:
 
 def _folders_of(process: int) -> set[Path]:
     """Return the folders whose lock a process has open."""
-    files = {each.readlink() for each in Path(f"/proc/{process}/fd").iterdir()}
+    files = set()
+    for each in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # The process has closed it meanwhile.
+            files.add(each.readlink())
     return {file.parent for file in files if file.name == "demo.lock"}
 
 
