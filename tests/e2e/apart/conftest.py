@@ -100,7 +100,7 @@ def mover(
 @pytest.fixture
 def yard(kubeconfig: Path, api: Any, mover: ReserverProcess) -> Iterator[Yard]:
     assert mover.is_ready()
-    with opened(kubeconfig, SCHEDULER, api) as made:
+    with opened(kubeconfig, SCHEDULER, api, mover) as made:
         yield made
 
 

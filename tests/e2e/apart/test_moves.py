@@ -13,7 +13,7 @@ import yaml
 from hack.chaos.moving.deadly import Deadly
 from hack.promises.check import Kind, Rules, judge, read_history
 from hack.promises.record import Recorder
-from hack.reserver_process import wait_for
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.conftest import SCHEDULER
 from tests.e2e.apart.policies import balancing, preferring, rebalanced, spreading
 from tests.e2e.apart.yard import Yard, opened
@@ -98,10 +98,11 @@ def test_a_chain_of_moves_makes_room_for_a_pod_that_fits_nowhere(yard: Yard) -> 
 
 
 def test_pods_of_two_namespaces_leave_together_if_a_trusted_object_lists_them(
-    yard: Yard, kubeconfig: Path, api: Any
+    yard: Yard, kubeconfig: Path, api: Any, mover: ReserverProcess
 ) -> None:
     """A stranger of the same names, which has nothing to move any more, is no member."""
-    with opened(kubeconfig, SCHEDULER, api) as other, opened(kubeconfig, SCHEDULER, api) as evil:
+    another = partial(opened, kubeconfig, SCHEDULER, api, mover)
+    with another() as other, another() as evil:
         places = {
             yard: yard.deploy("web", yard.nodes[0]),
             other: other.deploy("web", other.nodes[0]),

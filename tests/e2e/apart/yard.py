@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from kubernetes.client import (
 )
 from kubernetes.client.exceptions import ApiException
 
-from hack.reserver_process import wait_for
+from hack.reserver_process import ReserverProcess, wait_for
 from tests.e2e.apart.moving import Moving
 from tests.e2e.cluster import GROUP, Corner
 
@@ -24,8 +26,10 @@ from tests.e2e.cluster import GROUP, Corner
 class Yard(Moving):
     """Nodes of four cores, workloads on them, and moves."""
 
-    def __init__(self, corner: Corner) -> None:
+    def __init__(self, corner: Corner, asked: ReserverProcess) -> None:
+        """Have the nodes; `asked` is the Reserver that the corner's kube-scheduler asks."""
         super().__init__(corner)
+        self._asked = asked
         self.nodes = corner.add_nodes(2, cpu="4")
         self.group = {"name": corner.name, "size": 2}
         self._side = corner.add_nodes(2, cpu="500m")
@@ -87,8 +91,17 @@ class Yard(Moving):
             self.wait_begun(name, node)
 
     def wait_begun(self, name: str, node: str, replicas: int = 1) -> None:
-        """Wait for the pods of a workload on the only node that is open."""
+        """Wait for the pods of a workload on the only node that is open.
+
+        Until Reserver has read that they are there, a move is that of a pod that waits.
+        """
         wait_begun(self.corner, f"app={name}", node, replicas)
+        for pod in self.pods(name):
+            wait_for(partial(self._is_read, pod.metadata.name), f"Reserver has read of {name}")
+
+    def _is_read(self, pod: str) -> bool:
+        status, told = self._asked.get(f"/explain/{self.corner.name}/{pod}")
+        return status == HTTPStatus.OK and bool(json.loads(told)["node"])
 
     def only(self, node: str) -> Any:
         """Let pods land on one node alone, until the block ends."""
@@ -236,11 +249,11 @@ def keep(policy: Any, namespace: str, name: str, available: int) -> None:
 
 
 @contextmanager
-def opened(kubeconfig: Path, scheduler: str, api: Any) -> Iterator[Yard]:
+def opened(kubeconfig: Path, scheduler: str, api: Any, asked: ReserverProcess) -> Iterator[Yard]:
     """A corner of the cluster with workloads; all of it is gone afterwards."""
     corner = Corner(kubeconfig, scheduler, api)
     corner.open()
-    made = Yard(corner)
+    made = Yard(corner, asked)
     try:
         yield made
     finally:
