@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -95,18 +96,17 @@ class Booking:
     async def templates(self, request: ProvisioningRequest) -> tuple[bytes, ...] | NoBooking:
         """Return the pods of a request's PodTemplates as JSON, or why there is no booking.
 
+        Those before a missing one are cached: a retry does not read megabytes again.
+
         Raises:
             ApiError: they cannot be read; retry later.
         """
-        remembered = self._templates.get(request.uid)
-        if remembered is not None:
-            return remembered
+        found = self._templates.get(request.uid) or ()
         path = f"/api/v1/namespaces/{request.name.namespace}/podtemplates"
-        found = []
-        for index, each in enumerate(request.pod_sets):
+        for index, each in islice(enumerate(request.pod_sets), len(found), None):
             try:
                 template = await self.client.get(f"{path}/{each.template}")
-                found.append(pod_of(template, place(index, each)))
+                found = (*found, pod_of(template, place(index, each)))
             except InvalidInput as exc:
                 return _invalid(exc)
             except ApiError as exc:
@@ -114,8 +114,8 @@ class Booking:
                     raise
                 message = f"spec.podSets[{index}]: there is no PodTemplate {each.template} yet"
                 return NoBooking(ConditionReason.POD_TEMPLATE_NOT_FOUND, message)
-        self._templates.put(request.uid, tuple(found), sum(map(len, found)))
-        return tuple(found)
+            self._templates.put(request.uid, found, sum(map(len, found)))
+        return found
 
     async def book(
         self, request: ProvisioningRequest, pods: tuple[bytes, ...], pacer: Pacer

@@ -89,7 +89,7 @@ class Provisioner(Listener):
         self._clock = clock
         self._booking = booking
         self._is_up_to_date = is_up_to_date
-        self.queue = WorkQueue[PodName]("provisioning", group=lambda name: name.namespace)
+        self.queue = WorkQueue[PodName]("provisioning", group=lambda name: name.namespace, most=1)
         self.requests = KnownRequests(self.queue.add)
         self.reflector = Reflector(client, COLLECTION, _view(self.requests), is_optional=True)
         self._tried_at: dict[PodName, float] = {}
@@ -168,6 +168,8 @@ class Provisioner(Listener):
         else:
             self._forget(name)
             self.queue.succeeded(name)
+            if request.has_ended:
+                self.requests.ended(known)
 
     def _look(self, request: ProvisioningRequest) -> BookingObservation:
         """Return the observation of a request's Reservations; a missing one may be shown late."""

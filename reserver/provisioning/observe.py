@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from reserver.cluster.pod import PodName
 from reserver.k8s.objects.objects import Condition, ResourceMetadata
 from reserver.provisioning.codec import RequestObject, read_object
-from reserver.provisioning.model import ConditionReason, ProvisioningRequest
+from reserver.provisioning.model import ConditionReason, PodSet, ProvisioningRequest
 from reserver.reservations.reservation import Ref
 
 MOST_REQUESTS = 1_000
 """Most open requests of one namespace; others fail, unless they have begun."""
+
+_ENDED = PodSet("", 0)
+"""Stands for each podSet of an ended request: its number gives the names of Reservations."""
 
 
 @dataclass(slots=True)
@@ -81,6 +84,12 @@ class KnownRequests:
         """Store the response to a write, unless the watch has shown a later state, or the end."""
         if self._known.get(item.name) is known:
             self.put(item)
+
+    def ended(self, known: KnownRequest) -> None:
+        """Keep little of an ended request without Reservations: a namespace may have thousands."""
+        self._forget(known)
+        over = replace(known.request, pod_sets=(_ENDED,) * len(known.request.pod_sets))
+        self._known[over.name] = KnownRequest(known.metadata, over, ())
 
     def drop(self, name: PodName) -> None:
         """Move a deleted request to those whose Reservations have to be released."""

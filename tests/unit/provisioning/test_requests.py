@@ -116,3 +116,22 @@ def test_a_request_that_is_deleted_while_its_status_is_written_stays_deleted() -
     requests.drop(PodName("shop", "a"))
     requests.answered(known, item("a", revision=2))
     assert requests.get(PodName("shop", "a")) is None
+
+
+def test_little_is_kept_of_an_ended_request_but_the_names_of_its_reservations(
+    known: KnownRequests,
+) -> None:
+    """A namespace may have thousands, and a podSet names a PodTemplate of 253 characters."""
+    name = PodName("shop", "job")
+    known.put(item("job", "", "Failed", "example.com/Other"))
+    before = known.get(name)
+    assert before is not None
+    known.ended(before)
+    (now,) = known
+    assert (now.metadata, now.conditions) == (before.metadata, ())
+    assert now.request.said == before.request.said
+    assert [each.template for each in now.request.pod_sets] == [""]
+    assert refs(now.request) == refs(before.request)
+    assert {known.of(ref) for ref in refs(now.request)} == {None}
+    known.put(item("job", "", "Failed", revision=2))
+    assert {known.of(ref) for ref in refs(before.request)} == {name}

@@ -10,10 +10,18 @@ import pytest
 from reserver.cluster.pod import PodName
 from reserver.errors import InvalidInput
 from reserver.k8s.objects.limits import TENANT
-from reserver.provisioning.model import MOST_POD_SETS, PodSet, ProvisioningRequest
+from reserver.provisioning.booking import Booking
+from reserver.provisioning.decide import NoBooking
+from reserver.provisioning.model import (
+    MOST_POD_SETS,
+    ConditionReason,
+    PodSet,
+    ProvisioningRequest,
+)
 from reserver.provisioning.template import _Object, documents, place, pod_of
 from tests.builders import NOW
 from tests.cpu import MOST_S, least_cpu_s, longest_step_s
+from tests.unit.k8s.fakes import ScriptedClient, refused
 from tests.unit.moves.api_server import SEATS
 from tests.unit.provisioning.shop import TEMPLATES, Shop, asked
 
@@ -81,3 +89,33 @@ async def test_a_request_with_one_fails_for_good(fill: dict[str, Any]) -> None:
     await shop.settle()
     assert shop.said["Failed"] == ("True", "InvalidPodTemplate")
     assert not shop.api.of(SEATS)
+
+
+async def test_those_before_a_missing_one_are_read_once() -> None:
+    """A waiting request is tried again each second: 31 of the largest took half of the time."""
+    client = ScriptedClient(json.loads(template()), refused(404), *[json.loads(template())] * 2)
+    parts: Any = (None, None, None)
+    booking = Booking(client, lambda: NOW, *parts)
+    sets = tuple(PodSet(f"t{number}", 1) for number in range(3))
+    request = ProvisioningRequest(name=PodName("shop", "job"), uid="u", pod_sets=sets)
+    missing = await booking.templates(request)
+    assert isinstance(missing, NoBooking)
+    assert missing.reason is ConditionReason.POD_TEMPLATE_NOT_FOUND
+    found = await booking.templates(request)
+    assert not isinstance(found, NoBooking)
+    assert [json.loads(pod) for pod in found] == [POD] * 3
+    read = [each.path.rpartition("/")[2] for each in client.requests]
+    assert read == ["t0", "t1", "t1", "t2"]
+
+
+async def test_requests_of_a_namespace_keep_no_other_waiting() -> None:
+    """Once, a worker took all requests of a namespace before it came to the next one."""
+    shop = Shop()
+    await shop.start()
+    provisioner = shop.reserver.features.provisioner
+    assert provisioner is not None
+    for number in range(1_000):
+        provisioner.queue.add(PodName("greedy", f"job-{number}"))
+    provisioner.queue.add(PodName("shop", "job"))
+    assert len(provisioner.queue.take(2) or ()) == 1
+    assert provisioner.queue.take(2) == [PodName("shop", "job")]
