@@ -214,7 +214,7 @@ class MaintenanceController(Listener):
         for name in due[:MOST_WRITES]:
             annotation = self._nodes[name].maintenance
             goal, now = decision.goals[name], self._clock()
-            if list(self.windows) != list(windows):
+            if _specs(self.windows) != _specs(windows):
                 break
             try:
                 if await write_node(self._client, seen[name], goal, annotation, now):
@@ -273,3 +273,8 @@ class MaintenanceController(Listener):
         self.queue.add(_LOOK, _RETRY_S)
         if error.is_away:
             raise error
+
+
+def _specs(windows: Iterable[KnownWindow]) -> list[tuple[str, Window | None]]:
+    """Return what decisions depend on: statuses change during each pass."""
+    return [(each.metadata.uid, each.window) for each in windows]

@@ -118,6 +118,17 @@ async def test_a_window_that_is_extended_during_a_pass_keeps_its_nodes_cordoned(
     assert cluster.cordons == [*cordons, ("b", False)]
 
 
+async def test_a_status_that_changes_during_a_pass_delays_no_write() -> None:
+    cluster = Cluster("a", "b")
+    cluster.put("a")
+    await cluster.controller.look(Pacer())
+    cluster.put("b")
+    cluster.meanwhile = lambda: cluster.put("a", 2)
+    cluster.now += 6.0
+    await cluster.controller.look(Pacer())
+    assert cluster.cordons == [("a", True), ("b", True)]
+
+
 @pytest.mark.parametrize("ahead_s", [-40 * HOUR, 9 * HOUR])
 async def test_a_window_is_looked_at_each_minute_as_clocks_are_corrected(ahead_s: float) -> None:
     """A timer of hours does not notice that the machine was suspended for hours, either."""
