@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,8 @@ def reserver_pod(
         api.create_node({"metadata": metadata, "status": {"allocatable": room, "capacity": room}})
         wait_for(lambda: _is_ready(api.read_node(node)), "the node is ready")
         api.create_namespaced_pod(namespace, _pod(node))
-        read = partial(api.read_namespaced_pod, _NAME, namespace)
-        wait_for(lambda: _is_ready(read()), "the pod is ready")
+        touch = partial(_touch, api, namespace, count())
+        wait_for(lambda: _is_ready(touch()), "the pod is ready")
         yield _NAME
     finally:
         api.delete_namespaced_pod(_NAME, namespace, grace_period_seconds=0)
@@ -81,6 +82,16 @@ def _pod(node: str) -> dict[str, Any]:
             "containers": [{"name": "kube-scheduler", "image": "none"}],
         },
     }
+
+
+def _touch(api: Any, namespace: str, numbers: Iterator[int]) -> Any:
+    """Change an annotation of the pod, and return the pod.
+
+    KWOK passes over a pod that it sees before the lease of the node, which it has written already,
+    and looks at the pod again only once the pod changes (`readOnly` in its pod_controller.go).
+    """
+    annotations = {"touched": str(next(numbers))}
+    return api.patch_namespaced_pod(_NAME, namespace, {"metadata": {"annotations": annotations}})
 
 
 def _is_ready(found: Any) -> bool:
