@@ -211,10 +211,11 @@ class MaintenanceController(Listener):
         Once a window has changed, the rest is left to the next pass: it may keep a node cordoned.
         """
         due = [name for name, goal in decision.goals.items() if is_due(goal, seen[name])]
+        decided = _specs(windows)
         for name in due[:MOST_WRITES]:
             annotation = self._nodes[name].maintenance
             goal, now = decision.goals[name], self._clock()
-            if _specs(self.windows) != _specs(windows):
+            if _specs(self.windows) != decided:
                 break
             try:
                 if await write_node(self._client, seen[name], goal, annotation, now):

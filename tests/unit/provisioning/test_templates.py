@@ -89,6 +89,10 @@ async def test_a_request_with_one_fails_for_good(fill: dict[str, Any]) -> None:
     await shop.settle()
     assert shop.said["Failed"] == ("True", "InvalidPodTemplate")
     assert not shop.api.of(SEATS)
+    provisioner = shop.reserver.features.provisioner
+    assert provisioner is not None
+    (known,) = provisioner.requests
+    assert not any(each.template for each in known.request.pod_sets)  # It has ended.
 
 
 async def test_those_before_a_missing_one_are_read_once() -> None:
